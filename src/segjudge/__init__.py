@@ -1,0 +1,1 @@
+"""segjudge: check, score and explain submissions to image-segmentation competitions."""
