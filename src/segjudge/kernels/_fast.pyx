@@ -1,0 +1,793 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The compiled kernels. `_plain.py` holds the same functions in numpy: read that one to know what is computed.
+
+Conventions: every public function checks the ranges it will index before it lets go of the GIL; the
+loops below those checks stay inside them. Pixels are numbered in 64 bits. There are no floats but in
+`parse_decimals`, which only multiplies or divides two exactly representable numbers once.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memchr, memcmp, memcpy
+
+ctypedef fused label_t:
+    uint8_t
+    uint16_t
+    int32_t
+
+cdef enum:
+    UNSORTED = 1
+    OPEN = 2
+    BAD = 4
+
+cdef int64_t FAR = 1 << 62
+cdef int64_t MOST_DIGITS = 18
+
+
+# ---------------------------------------------------------------------------------------------- tables
+
+
+def index_records(const uint8_t[::1] text, int separator, int terminator, int fields):
+    cdef int64_t size = text.shape[0]
+    cdef int64_t records = 0, at = 0, end, stop, k, r
+    cdef const uint8_t* base
+    cdef const uint8_t* hit
+    if fields < 1:
+        raise ValueError("a record has at least one field")
+    if size == 0:
+        return np.empty(0, np.int64), np.empty((0, fields), np.int64), np.empty(0, np.int64)
+    base = &text[0]
+    with nogil:
+        while at < size:
+            hit = <const uint8_t*> memchr(base + at, terminator, size - at)
+            records += 1
+            if hit == NULL:
+                break
+            at = hit - base + 1
+    starts_array = np.empty(records, np.int64)
+    ends_array = np.empty((records, fields), np.int64)
+    found_array = np.empty(records, np.int64)
+    cdef int64_t[::1] starts = starts_array
+    cdef int64_t[:, ::1] ends = ends_array
+    cdef int64_t[::1] found = found_array
+    with nogil:
+        at = 0
+        for r in range(records):
+            hit = <const uint8_t*> memchr(base + at, terminator, size - at)
+            end = size if hit == NULL else hit - base
+            stop = end
+            if terminator == 10 and stop > at and base[stop - 1] == 13:
+                stop -= 1
+            starts[r] = at
+            k = 0
+            while True:
+                hit = <const uint8_t*> memchr(base + at, separator, stop - at) if stop > at else NULL
+                if hit == NULL:
+                    break
+                if k < fields:
+                    ends[r, k] = hit - base
+                k += 1
+                at = hit - base + 1
+            found[r] = k + 1
+            while k < fields:
+                ends[r, k] = stop
+                k += 1
+            at = end + 1
+    return starts_array, ends_array, found_array
+
+
+cdef int _check_cells(const uint8_t[::1] text, const int64_t[::1] begins, const int64_t[::1] ends) except -1:
+    cdef int64_t size = text.shape[0], i
+    if begins.shape[0] != ends.shape[0]:
+        raise ValueError("begins and ends differ in length")
+    for i in range(begins.shape[0]):
+        if begins[i] < 0 or ends[i] < begins[i] or ends[i] > size:
+            raise ValueError("a cell lies outside the text")
+    return 0
+
+
+def equal_to_previous(const uint8_t[::1] text, const int64_t[::1] begins, const int64_t[::1] ends):
+    cdef int64_t n = begins.shape[0], i, length
+    _check_cells(text, begins, ends)
+    equal_array = np.zeros(n, np.uint8)
+    cdef uint8_t[::1] equal = equal_array
+    if n == 0 or text.shape[0] == 0:
+        equal_array[1:] = 1
+        return equal_array
+    cdef const uint8_t* base = &text[0]
+    with nogil:
+        for i in range(1, n):
+            length = ends[i] - begins[i]
+            if length == ends[i - 1] - begins[i - 1]:
+                equal[i] = memcmp(base + begins[i], base + begins[i - 1], length) == 0
+    return equal_array
+
+
+def parse_integers(const uint8_t[::1] text, const int64_t[::1] begins, const int64_t[::1] ends):
+    cdef int64_t n = begins.shape[0], i, at, stop, value
+    _check_cells(text, begins, ends)
+    values_array = np.zeros(n, np.int64)
+    valid_array = np.zeros(n, np.uint8)
+    cdef int64_t[::1] values = values_array
+    cdef uint8_t[::1] valid = valid_array
+    with nogil:
+        for i in range(n):
+            at = begins[i]
+            stop = ends[i]
+            if stop == at or stop - at > MOST_DIGITS:
+                continue
+            value = 0
+            while at < stop and 48 <= text[at] <= 57:
+                value = value * 10 + (text[at] - 48)
+                at += 1
+            if at == stop:
+                values[i] = value
+                valid[i] = 1
+    return values_array, valid_array
+
+
+cdef double[23] TENS
+cdef int _exponent
+for _exponent in range(23):
+    TENS[_exponent] = 10.0 ** _exponent
+
+
+def parse_decimals(const uint8_t[::1] text, const int64_t[::1] begins, const int64_t[::1] ends):
+    cdef int64_t n = begins.shape[0], i, at, stop, value, digits, behind
+    _check_cells(text, begins, ends)
+    values_array = np.zeros(n, np.float64)
+    valid_array = np.zeros(n, np.uint8)
+    cdef double[::1] values = values_array
+    cdef uint8_t[::1] valid = valid_array
+    with nogil:
+        for i in range(n):
+            at = begins[i]
+            stop = ends[i]
+            value = 0
+            digits = 0
+            behind = 0
+            while at < stop and 48 <= text[at] <= 57 and digits < 17:
+                value = value * 10 + (text[at] - 48)
+                digits += 1
+                at += 1
+            if at < stop and text[at] == 46:
+                at += 1
+                while at < stop and 48 <= text[at] <= 57 and digits < 17:
+                    value = value * 10 + (text[at] - 48)
+                    digits += 1
+                    behind += 1
+                    at += 1
+            # Below 2^53, and with a power of ten that is exact, one division rounds correctly.
+            if at == stop and digits > 0 and value < (<int64_t> 1 << 53) and behind <= 22:
+                values[i] = <double> value / TENS[behind]
+                valid[i] = 1
+    return values_array, valid_array
+
+
+# ------------------------------------------------------------------------------------------------ runs
+
+
+def parse_runs(
+    const uint8_t[::1] text,
+    const int64_t[::1] begins,
+    const int64_t[::1] ends,
+    const int64_t[::1] pixels,
+    const int64_t[::1] lines,
+    int64_t origin,
+    int between,
+    int after,
+    int64_t[::1] starts,
+    int64_t[::1] stops,
+):
+    cdef int64_t n = begins.shape[0], i, capacity = 0
+    _check_cells(text, begins, ends)
+    if pixels.shape[0] != n or lines.shape[0] != n or starts.shape[0] != stops.shape[0]:
+        raise ValueError("arrays differ in length")
+    for i in range(n):
+        # A run takes four bytes at least ("0 1|"), the last of a cell may take three.
+        capacity += (ends[i] - begins[i] + 1) // 4
+    if starts.shape[0] < capacity:
+        raise ValueError("scratch is too small for the text")
+    indptr_array = np.zeros(n + 1, np.int64)
+    areas_array = np.zeros(n, np.int64)
+    boxes_array = np.zeros((n, 4), np.int64)
+    status_array = np.zeros(n, np.uint8)
+    cdef int64_t[::1] indptr = indptr_array
+    cdef int64_t[::1] areas = areas_array
+    cdef int64_t[:, ::1] boxes = boxes_array
+    cdef uint8_t[::1] status = status_array
+    cdef int64_t written = 0
+    cdef int64_t* first = &starts[0] if starts.shape[0] else NULL
+    cdef int64_t* last = &stops[0] if starts.shape[0] else NULL
+    if n and text.shape[0]:
+        with nogil:
+            for i in range(n):
+                written += _parse_cell(
+                    &text[0], begins[i], ends[i], pixels[i], lines[i], origin, between, after,
+                    first + written, last + written, &areas[i], &boxes[i, 0], &status[i],
+                )
+                indptr[i + 1] = written
+    return indptr_array, areas_array, boxes_array, status_array
+
+
+cdef inline const uint8_t* _number(const uint8_t* at, const uint8_t* stop, int64_t* value) noexcept nogil:
+    """The place behind a number of 1 to 18 digits, or NULL."""
+    cdef const uint8_t* mark = at
+    cdef uint64_t number = 0
+    cdef uint8_t digit
+    while at < stop:
+        digit = at[0] - 48
+        if digit > 9:
+            break
+        number = number * 10 + digit
+        at += 1
+    if at == mark or at - mark > MOST_DIGITS:
+        return NULL
+    value[0] = <int64_t> number
+    return at
+
+
+cdef inline const uint8_t* _mark(const uint8_t* at, const uint8_t* stop, int mark) noexcept nogil:
+    """The place behind one `mark` with any spaces around it, or NULL."""
+    if at + 1 < stop and at[0] == mark and at[1] != 32:
+        return at + 1
+    if mark != 32:
+        while at < stop and at[0] == 32:
+            at += 1
+    if at >= stop or at[0] != mark:
+        return NULL
+    at += 1
+    while at < stop and at[0] == 32:
+        at += 1
+    return at
+
+
+cdef inline const uint8_t* _blank(const uint8_t* at, const uint8_t* stop) noexcept nogil:
+    while at < stop and at[0] == 32:
+        at += 1
+    return at
+
+
+cdef int64_t _parse_cell(
+    const uint8_t* text, int64_t begin, int64_t end_of_cell, int64_t pixels, int64_t line, int64_t origin,
+    int between, int after, int64_t* starts, int64_t* stops, int64_t* area, int64_t* box, uint8_t* status,
+) noexcept nogil:
+    """Runs written; a cell that is not plain and right gets BAD and no runs."""
+    cdef const uint8_t* stop = text + end_of_cell
+    cdef const uint8_t* at = _blank(text + begin, stop)
+    cdef int64_t count = 0, total = 0, previous = 0, first = 0, length = 0, end
+    cdef int64_t limit = pixels if pixels >= 0 else FAR
+    cdef int64_t width = line if line > 0 else FAR
+    cdef int64_t line_start = 0, line_end = width, least = FAR, most = 0, lowest = FAR, highest = 0
+    cdef uint8_t flags = 0
+    status[0] = BAD
+    while at < stop:
+        at = _number(at, stop, &first)
+        if at == NULL:
+            return 0
+        at = _mark(at, stop, between)
+        if at == NULL:
+            return 0
+        at = _number(at, stop, &length)
+        if at == NULL:
+            return 0
+        first -= origin
+        end = first + length
+        if first < 0 or length == 0 or end > limit:
+            return 0
+        total += length
+        if first > previous and not flags:
+            starts[count] = first
+            stops[count] = end
+            count += 1
+        elif first == previous and count and not flags:
+            stops[count - 1] = end
+        else:
+            if first < previous:
+                flags = UNSORTED
+            if first < lowest:
+                lowest = first
+            starts[count] = first
+            stops[count] = end
+            count += 1
+        previous = end
+        if end > highest:
+            highest = end
+        if first >= line_end or first < line_start:
+            if first >= line_end and first - line_end < width:
+                line_start = line_end
+            else:
+                line_start = first - first % width
+            line_end = line_start + width
+        if first - line_start < least:
+            least = first - line_start
+        if end <= line_end:
+            if end - line_start > most:
+                most = end - line_start
+        else:
+            least = 0
+            most = width
+        # The pair is closed by `after`, or the next is parted from it by `between`.
+        if at < stop and at[0] == after:
+            at = _mark(at, stop, after)
+            continue
+        if _blank(at, stop) == stop:
+            at = stop
+            if after and after != 32:
+                flags |= OPEN
+            break
+        at = _mark(at, stop, after if after else between)
+        if at == NULL or (at == stop and not after):
+            return 0
+    status[0] = flags
+    area[0] = total
+    if count:
+        if starts[0] < lowest:
+            lowest = starts[0]
+        box[0] = lowest // width
+        box[1] = (highest - 1) // width + 1
+        box[2] = least
+        box[3] = most
+    return count
+
+
+def format_runs(
+    const int64_t[::1] starts, const int64_t[::1] stops, const int64_t[::1] indptr,
+    int64_t origin, int between, int after,
+):
+    cdef int64_t n = indptr.shape[0] - 1, i, k, runs = starts.shape[0]
+    if n < 0 or indptr[0] != 0 or indptr[n] != runs or stops.shape[0] != runs:
+        raise ValueError("indptr does not cover the runs")
+    for i in range(n):
+        if indptr[i + 1] < indptr[i]:
+            raise ValueError("indptr is not ascending")
+    # Twenty bytes hold any 64-bit number, and each of two numbers is followed by at most one mark.
+    text_array = np.empty(42 * runs + 1, np.uint8)
+    ends_array = np.zeros(n + 1, np.int64)
+    cdef uint8_t[::1] text = text_array
+    cdef int64_t[::1] ends = ends_array
+    cdef uint8_t* out = &text[0]
+    cdef int64_t at = 0
+    with nogil:
+        for i in range(n):
+            for k in range(indptr[i], indptr[i + 1]):
+                if k > indptr[i] and not after:
+                    out[at] = between
+                    at += 1
+                at += _write(out + at, starts[k] + origin)
+                out[at] = between
+                at += 1
+                at += _write(out + at, stops[k] - starts[k])
+                if after:
+                    out[at] = after
+                    at += 1
+            ends[i + 1] = at
+    return text_array[:at], ends_array
+
+
+cdef inline int64_t _write(uint8_t* out, int64_t value) noexcept nogil:
+    cdef uint8_t[20] digits
+    cdef int64_t count = 0, k
+    if value < 0:
+        value = 0
+    while True:
+        digits[count] = 48 + value % 10
+        value = value // 10
+        count += 1
+        if value == 0:
+            break
+    for k in range(count):
+        out[k] = digits[count - 1 - k]
+    return count
+
+
+# -------------------------------------------------------------------------------------------- overlaps
+
+
+cdef struct Pairs:
+    int64_t* data  # first, second, shared of each pair
+    int64_t count
+    int64_t room
+
+
+cdef inline int _push(Pairs* pairs, int64_t first, int64_t second, int64_t shared) noexcept nogil:
+    cdef int64_t* larger
+    if pairs.count == pairs.room:
+        pairs.room = 2 * pairs.room + 1024
+        larger = <int64_t*> realloc(pairs.data, pairs.room * 3 * sizeof(int64_t))
+        if larger == NULL:
+            return -1
+        pairs.data = larger
+    pairs.data[3 * pairs.count] = first
+    pairs.data[3 * pairs.count + 1] = second
+    pairs.data[3 * pairs.count + 2] = shared
+    pairs.count += 1
+    return 0
+
+
+cdef inline int64_t _after(const int64_t* stops, int64_t low, int64_t high, int64_t pixel) noexcept nogil:
+    """The first run of low..high that ends behind the pixel."""
+    cdef int64_t middle
+    while low < high:
+        middle = (low + high) >> 1
+        if stops[middle] > pixel:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+cdef inline int64_t _shared(
+    const int64_t* a_starts, const int64_t* a_stops, int64_t i, int64_t a_end,
+    const int64_t* b_starts, const int64_t* b_stops, int64_t j, int64_t b_end,
+) noexcept nogil:
+    cdef int64_t low = max(a_starts[i], b_starts[j])
+    cdef int64_t high = min(a_stops[a_end - 1], b_stops[b_end - 1])
+    cdef int64_t total = 0, a0, a1, b0, b1
+    if low >= high:
+        return 0
+    i = _after(a_stops, i, a_end, low)
+    j = _after(b_stops, j, b_end, low)
+    if i >= a_end or j >= b_end:
+        return 0
+    a0 = a_starts[i]
+    a1 = a_stops[i]
+    b0 = b_starts[j]
+    b1 = b_stops[j]
+    while True:
+        low = a0 if a0 > b0 else b0
+        high = a1 if a1 < b1 else b1
+        if high > low:
+            total += high - low
+        if a1 <= b1:
+            i += 1
+            if i == a_end:
+                return total
+            a0 = a_starts[i]
+            a1 = a_stops[i]
+        else:
+            j += 1
+            if j == b_end:
+                return total
+            b0 = b_starts[j]
+            b1 = b_stops[j]
+
+
+cdef int _check_masks(
+    const int64_t[::1] starts, const int64_t[::1] stops, const int64_t[::1] indptr, const int64_t[:, ::1] boxes
+) except -1:
+    cdef int64_t n = indptr.shape[0] - 1, i
+    if n < 0 or boxes.shape[0] != n or boxes.shape[1] != 4 or starts.shape[0] != stops.shape[0]:
+        raise ValueError("arrays differ in length")
+    if indptr[0] < 0 or indptr[n] > starts.shape[0]:
+        raise ValueError("indptr leaves the runs")
+    for i in range(n):
+        if indptr[i + 1] < indptr[i]:
+            raise ValueError("indptr is not ascending")
+    return 0
+
+
+cdef int _check_groups(const int64_t[::1] order, const int64_t[::1] ptr, int64_t masks) except -1:
+    cdef int64_t i
+    if ptr.shape[0] < 1 or ptr[0] < 0 or ptr[ptr.shape[0] - 1] > order.shape[0]:
+        raise ValueError("groups leave the order")
+    for i in range(ptr.shape[0] - 1):
+        if ptr[i + 1] < ptr[i]:
+            raise ValueError("groups are not ascending")
+    for i in range(order.shape[0]):
+        if order[i] < 0 or order[i] >= masks:
+            raise ValueError("order names a mask that is not there")
+    return 0
+
+
+def overlap_pairs(
+    const int64_t[::1] a_starts, const int64_t[::1] a_stops, const int64_t[::1] a_indptr,
+    const int64_t[:, ::1] a_boxes, const int64_t[::1] a_order, const int64_t[::1] a_groups,
+    const int64_t[::1] b_starts, const int64_t[::1] b_stops, const int64_t[::1] b_indptr,
+    const int64_t[:, ::1] b_boxes, const int64_t[::1] b_order, const int64_t[::1] b_groups,
+):
+    _check_masks(a_starts, a_stops, a_indptr, a_boxes)
+    _check_masks(b_starts, b_stops, b_indptr, b_boxes)
+    _check_groups(a_order, a_groups, a_indptr.shape[0] - 1)
+    _check_groups(b_order, b_groups, b_indptr.shape[0] - 1)
+    if a_groups.shape[0] != b_groups.shape[0]:
+        raise ValueError("both sides have the same groups")
+    cdef Pairs pairs
+    cdef int64_t g, p, q, a, b, shared, groups = a_groups.shape[0] - 1
+    cdef const int64_t* box
+    cdef const int64_t* other
+    cdef int failed = 0
+    pairs.data = NULL
+    pairs.count = 0
+    pairs.room = 0
+    if a_starts.shape[0] and b_starts.shape[0]:
+        with nogil:
+            for g in range(groups):
+                for p in range(a_groups[g], a_groups[g + 1]):
+                    a = a_order[p]
+                    if a_indptr[a] == a_indptr[a + 1]:
+                        continue
+                    box = &a_boxes[a, 0]
+                    for q in range(b_groups[g], b_groups[g + 1]):
+                        b = b_order[q]
+                        other = &b_boxes[b, 0]
+                        if (
+                            box[0] >= other[1] or other[0] >= box[1]
+                            or box[2] >= other[3] or other[2] >= box[3]
+                            or b_indptr[b] == b_indptr[b + 1]
+                        ):
+                            continue
+                        shared = _shared(
+                            &a_starts[0], &a_stops[0], a_indptr[a], a_indptr[a + 1],
+                            &b_starts[0], &b_stops[0], b_indptr[b], b_indptr[b + 1],
+                        )
+                        if shared and _push(&pairs, a, b, shared):
+                            failed = 1
+                            break
+                    if failed:
+                        break
+                if failed:
+                    break
+    if failed:
+        free(pairs.data)
+        raise MemoryError
+    result = np.empty((pairs.count, 3), np.int64)
+    cdef int64_t[:, ::1] view = result
+    if pairs.count:
+        memcpy(&view[0, 0], pairs.data, pairs.count * 3 * sizeof(int64_t))
+    free(pairs.data)
+    return result
+
+
+# -------------------------------------------------------------------------------------------- matching
+
+
+cdef int _check_pairs(
+    const int64_t[::1] predictions, const int64_t[::1] truths, const uint64_t[::1] bits,
+    int64_t n_predictions, int64_t n_truths,
+) except -1:
+    cdef int64_t k
+    if predictions.shape[0] != truths.shape[0] or predictions.shape[0] != bits.shape[0]:
+        raise ValueError("arrays differ in length")
+    for k in range(predictions.shape[0]):
+        if not (0 <= predictions[k] < n_predictions and 0 <= truths[k] < n_truths):
+            raise ValueError("a pair names an instance that is not there")
+    return 0
+
+
+def greedy_hits(
+    const int64_t[::1] predictions, const int64_t[::1] truths, const uint64_t[::1] bits,
+    int64_t n_predictions, int64_t n_truths,
+):
+    _check_pairs(predictions, truths, bits, n_predictions, n_truths)
+    hits_array = np.zeros(n_predictions, np.uint64)
+    taken_array = np.zeros(n_truths, np.uint64)
+    cdef uint64_t[::1] hits = hits_array
+    cdef uint64_t[::1] taken = taken_array
+    cdef uint64_t won
+    cdef int64_t k
+    with nogil:
+        for k in range(predictions.shape[0]):
+            won = bits[k] & ~taken[truths[k]] & ~hits[predictions[k]]
+            hits[predictions[k]] |= won
+            taken[truths[k]] |= won
+    return hits_array, taken_array
+
+
+def one_to_one(
+    const int64_t[::1] predictions, const int64_t[::1] truths, const uint64_t[::1] bits,
+    int64_t n_predictions, int64_t n_truths, int thresholds,
+):
+    _check_pairs(predictions, truths, bits, n_predictions, n_truths)
+    cdef int64_t pairs = predictions.shape[0], k, p, t, other, depth, edge
+    cdef int level
+    cdef uint64_t bit
+    if not 0 < thresholds <= 64:
+        raise ValueError("1 to 64 thresholds")
+    for k in range(1, pairs):
+        if predictions[k] < predictions[k - 1]:
+            raise ValueError("pairs are sorted by prediction")
+    hits_array = np.zeros(n_predictions, np.uint64)
+    taken_array = np.zeros(n_truths, np.uint64)
+    cdef uint64_t[::1] hits = hits_array
+    cdef uint64_t[::1] taken = taken_array
+    first_array = np.searchsorted(np.asarray(predictions), np.arange(n_predictions + 1)).astype(np.int64)
+    cdef int64_t[::1] first = first_array
+    owner_array = np.empty(n_truths, np.int64)
+    seen_array = np.empty(n_truths, np.int64)
+    stack_array = np.empty(n_predictions + 1, np.int64)
+    cursor_array = np.empty(n_predictions, np.int64)
+    via_array = np.empty(n_predictions, np.int64)
+    cdef int64_t[::1] owner = owner_array
+    cdef int64_t[::1] seen = seen_array
+    cdef int64_t[::1] stack = stack_array
+    cdef int64_t[::1] cursor = cursor_array
+    cdef int64_t[::1] via = via_array
+    with nogil:
+        for level in range(thresholds):
+            bit = <uint64_t> 1 << level
+            for t in range(n_truths):
+                owner[t] = -1
+                seen[t] = -1
+            for p in range(n_predictions):
+                # Kuhn's augmenting path from p, depth first, without recursion.
+                depth = 0
+                stack[0] = p
+                cursor[p] = first[p]
+                while depth >= 0:
+                    other = stack[depth]
+                    edge = cursor[other]
+                    if edge == first[other + 1]:
+                        depth -= 1
+                        continue
+                    cursor[other] = edge + 1
+                    if not bits[edge] & bit:
+                        continue
+                    t = truths[edge]
+                    if seen[t] == p:
+                        continue
+                    seen[t] = p
+                    via[other] = t
+                    if owner[t] < 0:
+                        while depth >= 0:
+                            owner[via[stack[depth]]] = stack[depth]
+                            depth -= 1
+                        break
+                    depth += 1
+                    stack[depth] = owner[t]
+                    cursor[owner[t]] = first[owner[t]]
+            for t in range(n_truths):
+                if owner[t] >= 0:
+                    hits[owner[t]] |= bit
+                    taken[t] |= bit
+    return hits_array, taken_array
+
+
+# -------------------------------------------------------------------------------------------- pictures
+
+
+
+def label_runs(const label_t[::1] labels, const uint8_t[::1] keep):
+    cdef int64_t n = labels.shape[0], at = 0, start, known = keep.shape[0]
+    cdef label_t value
+    cdef uint64_t word, pattern = 0
+    cdef int64_t per_word = 8 // sizeof(label_t), k
+    cdef Pairs runs
+    cdef int failed = 0
+    cdef const label_t* base
+    runs.data = NULL
+    runs.count = 0
+    runs.room = 0
+    if n:
+        base = &labels[0]
+        with nogil:
+            while at < n:
+                value = base[at]
+                start = at
+                at += 1
+                if at + per_word <= n and base[at] == value:
+                    # Eight bytes at a time while nothing changes.
+                    for k in range(per_word):
+                        (<label_t*> &pattern)[k] = value
+                    while at + per_word <= n:
+                        memcpy(&word, base + at, 8)
+                        if word != pattern:
+                            break
+                        at += per_word
+                while at < n and base[at] == value:
+                    at += 1
+                if value < 0 or value >= known or keep[value]:
+                    if _push(&runs, value, start, at):
+                        failed = 1
+                        break
+    if failed:
+        free(runs.data)
+        raise MemoryError
+    result = np.empty((runs.count, 3), np.int64)
+    cdef int64_t[:, ::1] view = result
+    if runs.count:
+        memcpy(&view[0, 0], runs.data, runs.count * 3 * sizeof(int64_t))
+    free(runs.data)
+    return result
+
+
+def mask_edges(const uint8_t[:, ::1] mask, bint column):
+    cdef int64_t height = mask.shape[0], width = mask.shape[1]
+    if height == 0 or width == 0:
+        return np.empty(0, np.int64)
+    if column:
+        return _column_edges(mask, height, width)
+    return _row_edges(mask, height * width)
+
+
+def _row_edges(const uint8_t[:, ::1] mask, int64_t n):
+    cdef const uint8_t* base = &mask[0, 0]
+    cdef int64_t at, count = 0
+    cdef int sweep
+    cdef uint64_t word, pattern
+    cdef uint8_t value
+    edges_array = np.empty(0, np.int64)
+    cdef int64_t[::1] edges = edges_array
+    for sweep in range(2):
+        with nogil:
+            count = 0
+            at = 0
+            value = 0
+            while at < n:
+                pattern = 0x0101010101010101ULL if value else 0
+                while at + 8 <= n:
+                    memcpy(&word, base + at, 8)
+                    if word != pattern:
+                        break
+                    at += 8
+                while at < n and base[at] == value:
+                    at += 1
+                if at < n:
+                    if sweep:
+                        edges[count] = at
+                    count += 1
+                    value = 1 - value
+            if value:
+                if sweep:
+                    edges[count] = n
+                count += 1
+        if not sweep:
+            edges_array = np.empty(count, np.int64)
+            edges = edges_array
+    return edges_array
+
+
+def _column_edges(const uint8_t[:, ::1] mask, int64_t height, int64_t width):
+    """Places where the mask changes when it is read down the columns, without transposing it."""
+    cdef int64_t y, x, x0, block, total = 0
+    cdef uint8_t before
+    cdef uint64_t word, above
+    next_array = np.zeros(width + 1, np.int64)
+    cdef int64_t[::1] place = next_array
+    edges_array = np.empty(0, np.int64)
+    cdef int64_t[::1] edges = edges_array
+    cdef int sweep
+    for sweep in range(2):
+        with nogil:
+            for x0 in range(0, width, 64):
+                block = min(x0 + 64, width)
+                for x in range(x0, block):
+                    before = mask[height - 1, x - 1] if x else 0
+                    if mask[0, x] != before:
+                        if sweep:
+                            edges[place[x]] = x * height
+                        place[x] += 1
+                for y in range(1, height):
+                    x = x0
+                    while x + 8 <= block:
+                        memcpy(&word, &mask[y, x], 8)
+                        memcpy(&above, &mask[y - 1, x], 8)
+                        if word != above:
+                            _mark_edges(mask, y, x, x + 8, height, sweep, place, edges)
+                        x += 8
+                    if x < block:
+                        _mark_edges(mask, y, x, block, height, sweep, place, edges)
+        if not sweep:
+            total = next_array.sum()
+            last = mask[height - 1, width - 1]
+            edges_array = np.empty(total + last, np.int64)
+            edges = edges_array
+            if last:
+                edges_array[total] = height * width
+            next_array[1:] = np.cumsum(next_array[:-1])
+            next_array[0] = 0
+    return edges_array
+
+
+cdef inline void _mark_edges(
+    const uint8_t[:, ::1] mask, int64_t y, int64_t x, int64_t stop, int64_t height, int sweep,
+    int64_t[::1] place, int64_t[::1] edges,
+) noexcept nogil:
+    while x < stop:
+        if mask[y, x] != mask[y - 1, x]:
+            if sweep:
+                edges[place[x]] = x * height + y
+            place[x] += 1
+        x += 1
