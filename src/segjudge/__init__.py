@@ -1,1 +1,95 @@
-"""segjudge: check, score and explain submissions to image-segmentation competitions."""
+"""segjudge: check, score and explain submissions to image-segmentation competitions, exactly.
+
+>>> import segjudge as sj
+>>> sj.Rle(order="column", origin=1).decode(["4 3 9 1"], shape=(3, 4)).areas.tolist()
+[4]
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from segjudge.errors import (
+    MaskError,
+    MissingExtra,
+    SegjudgeError,
+    SubmissionError,
+    TaskError,
+    TruthError,
+    UsageError,
+)
+
+if TYPE_CHECKING:
+    from segjudge.codecs import CocoRle, Rle
+    from segjudge.findings import Diagnosis, Finding
+    from segjudge.images import Images
+    from segjudge.instances import Instances
+    from segjudge.loading import Submission, Truth, read_images, read_submission, read_truth
+    from segjudge.masks import Masks, Overlaps
+    from segjudge.score import Result, check, check_truth, score
+    from segjudge.task import Task, load_task
+
+__all__ = [
+    "CocoRle",
+    "Diagnosis",
+    "Finding",
+    "Images",
+    "Instances",
+    "MaskError",
+    "Masks",
+    "MissingExtra",
+    "Overlaps",
+    "Result",
+    "Rle",
+    "SegjudgeError",
+    "Submission",
+    "SubmissionError",
+    "Task",
+    "TaskError",
+    "Truth",
+    "TruthError",
+    "UsageError",
+    "check",
+    "check_truth",
+    "load_task",
+    "read_images",
+    "read_submission",
+    "read_truth",
+    "score",
+]
+
+# Where each name lives that is not loaded at once: `segjudge --help` needs no numpy.
+_LAZY = {
+    "CocoRle": "codecs",
+    "Diagnosis": "findings",
+    "Finding": "findings",
+    "Images": "images",
+    "Instances": "instances",
+    "Masks": "masks",
+    "Overlaps": "masks",
+    "Result": "score",
+    "Rle": "codecs",
+    "Submission": "loading",
+    "Task": "task",
+    "Truth": "loading",
+    "check": "score",
+    "check_truth": "score",
+    "load_task": "task",
+    "read_images": "loading",
+    "read_submission": "loading",
+    "read_truth": "loading",
+    "score": "score",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - any of the names above
+    if name not in _LAZY:
+        raise AttributeError(f"module 'segjudge' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"segjudge.{_LAZY[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

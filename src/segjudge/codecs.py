@@ -31,7 +31,8 @@ _NUMBER = re.compile(r"[0-9]+")
 _FOREIGN = re.compile(r"[^0-9A-Za-z.+\- ]")
 _SIGNED = re.compile(r"-[0-9]+")
 _EMPTY_WORDS = frozenset({"nan", "none", "null", "na", "n/a", "-", "[]", "''", '""', "empty", "-1"})
-_EMPTY_ADVICE = "If the mask is empty, leave the cell empty: nothing between the commas."
+_EMPTY_CELL = "If the mask is empty, leave the cell empty: nothing between the commas."
+_NO_ROW = "If the mask is empty, leave the row out."
 
 
 class Problem(NamedTuple):
@@ -153,11 +154,15 @@ class Rle:
 
     # ------------------------------------------------------------------------------- what is wrong, in words
 
-    def explain(self, cell: str, shape: tuple[int, int] | None = None) -> Iterator[Problem]:
+    def explain(
+        self, cell: str, shape: tuple[int, int] | None = None, *, empty_rows: bool = True
+    ) -> Iterator[Problem]:
         """All that is wrong with a cell, one problem of each kind, in the order in which people mend them.
 
         Nothing is given for a cell that is right; at least one problem for each that `read` calls BAD.
+        `empty_rows` says whether this task writes an empty cell for an empty mask, or no row at all.
         """
+        empty_advice = _EMPTY_CELL if empty_rows else _NO_ROW
         text = cell.strip(" ")
         if not text:
             return
@@ -165,9 +170,10 @@ class Rle:
             yield Problem(
                 "rle-not-integer",
                 f'The cell holds "{_short(text)}", which is not `{self._example()}`.',
-                _EMPTY_ADVICE if not any(char.isdigit() for char in text) or text == "-1"
-                else "A Python list or array was printed; write the numbers as plain text. " + _EMPTY_ADVICE,
-            )  # fmt: skip
+                empty_advice
+                if text == "-1" or not any(char.isdigit() for char in text)
+                else f"A Python list or array was printed; write the numbers as plain text. {empty_advice}",
+            )
             return
         pairs: list[tuple[str, str]] = []
         seen: set[str] = set()
@@ -176,7 +182,7 @@ class Rle:
                 seen.add(problem.code)
                 yield problem
         runs: list[tuple[int, int]] = []
-        for problem in self._numbers(pairs, shape, runs):
+        for problem in self._numbers(pairs, shape, runs, empty_advice):
             if problem.code not in seen:
                 seen.add(problem.code)
                 yield problem
@@ -240,7 +246,11 @@ class Rle:
         )
 
     def _numbers(
-        self, pairs: list[tuple[str, str]], shape: tuple[int, int] | None, runs: list[tuple[int, int]]
+        self,
+        pairs: list[tuple[str, str]],
+        shape: tuple[int, int] | None,
+        runs: list[tuple[int, int]],
+        empty_advice: str,
     ) -> Iterator[Problem]:
         """Reads the words as numbers, and says which cannot be pixels of the image."""
         pixels = shape[0] * shape[1] if shape and shape[0] >= 0 else None
@@ -276,7 +286,7 @@ class Rle:
                 yield Problem(
                     "rle-bad-length",
                     f"The run {pair} has the length {_short(length)}.",
-                    _EMPTY_ADVICE if len(pairs) == 1 else "Leave runs without pixels out.",
+                    empty_advice if len(pairs) == 1 else "Leave runs without pixels out.",
                 )
             elif last is not None and first + count - 1 > last:
                 height, width = shape or (0, 0)

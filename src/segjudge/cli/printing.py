@@ -1,0 +1,181 @@
+"""Results as people read them, and as programs do."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from segjudge.cli.running import Output
+    from segjudge.errors import SubmissionError
+    from segjudge.findings import Diagnosis, Finding
+    from segjudge.score import Result
+    from segjudge.task import Task
+
+__all__ = ["diagnosis", "doctor", "refused", "result", "stream", "task"]
+
+_INDENT = "    "
+
+
+def task(shown: Task, output: Output) -> None:
+    """Every setting of a task, the other values it may have, and the page's words."""
+    if output.as_json:
+        output.object(
+            {
+                "task": shown.id,
+                "title": shown.title,
+                "classes": {str(number): name for number, name in shown.classes.items()},
+                "ignored": {str(value): class_id for value, class_id in shown.ignored.items()},
+                "columns": list(shown.submission.columns),
+                "settings": shown.settings,
+                "choices": {name: shown.choices(name) for name in shown.settings},
+                "words": dict(shown.words),
+            }
+        )
+        return
+    output.line(f"{shown.id}: {shown.title}")
+    output.line(f"submission: {','.join(shown.submission.columns)}")
+    if shown.classes:
+        output.line("classes: " + ", ".join(f"{number} {name}" for number, name in shown.classes.items()))
+    output.line()
+    for name, value in shown.settings.items():
+        output.line(f"{name} = {_setting(value)}   ({shown.choices(name)})")
+        output.line(f"{_INDENT}“{shown.words[name]}”" if name in shown.words else f"{_INDENT}the page is silent")
+    output.line()
+    output.line("Change a setting with --set name=value.")
+
+
+def doctor(facts: dict[str, Any], output: Output) -> None:
+    """What the installation has."""
+    if output.as_json:
+        output.object(facts)
+        return
+    output.line(f"segjudge {facts['segjudge']}, Python {facts['python']}, {facts['machine']}")
+    slow = "" if facts["kernels"] == "compiled" else ": same results, much slower. Install a C compiler and reinstall"
+    output.line(f"kernels: {facts['kernels']}{slow}")
+    output.line("libraries: " + ", ".join(f"{name} {number}" for name, number in facts["libraries"].items()))
+    for extra, there in facts["extras"].items():
+        output.line(f"extra {extra}: {'installed' if there else f'''pip install 'segjudge[{extra}]' '''.strip()}")
+
+
+def diagnosis(found: Diagnosis, output: Output, *, streamed: bool) -> None:
+    """The findings of a check."""
+    if output.as_json:
+        if streamed:
+            ending = {"ok": found.ok, "totals": dict(found.totals)}
+            opening = "" if found.totals else '{"findings": ['
+            sys.stdout.write(f"{opening}], {json.dumps(ending)[1:]}\n")
+        else:
+            output.object(found.to_json())
+        return
+    if not streamed:
+        for finding in found.findings:
+            output.line(_told(finding))
+    output.line(_summary(found, streamed=streamed))
+
+
+def stream(output: Output) -> Callable[[Finding], None]:
+    """A sink that prints each finding as it comes, for `--all`."""
+    first = True
+
+    def sink(finding: Finding) -> None:
+        nonlocal first
+        if output.as_json:
+            text = json.dumps(finding.to_json(), ensure_ascii=False)
+            sys.stdout.write(f'{{"findings": [{text}' if first else f", {text}")
+        else:
+            output.line(_told(finding))
+        first = False
+
+    return sink
+
+
+def refused(loaded: Task, error: SubmissionError, truth: Diagnosis, output: Output) -> None:
+    """A submission that is not scored, and why."""
+    found = error.diagnosis
+    if output.as_json:
+        output.object(
+            {
+                "task": loaded.id,
+                "score": None,
+                "points": None,
+                **found.to_json(),
+                "truth_findings": [finding.to_json() for finding in truth.findings],
+                "settings": loaded.settings,
+            }
+        )
+        return
+    for finding in found.findings:
+        output.line(_told(finding))
+    output.line(_summary(found))
+    output.line("Not scored: a submission with errors is refused whole.")
+
+
+def result(scored: Result, loaded: Task, output: Output) -> None:
+    """A score, its parts, and what it was made of."""
+    if output.as_json:
+        output.object(scored.to_json())
+        return
+    for finding in (*scored.findings.findings, *scored.truth_findings.findings):
+        output.aside(_told(finding))
+    output.line(f"{loaded.id}: {_number(scored.score)}{_points(scored.points)}")
+    for title, parts in _tables(scored, loaded):
+        output.line()
+        width = max([len(title), *(len(name) for name, _ in parts)])
+        output.line(f"{title:{width}}  score")
+        for name, value in parts:
+            output.line(f"{name:{width}}  {_number(value)}")
+    counts = scored.counts
+    output.aside(
+        f"{counts['images']} images, {counts['truths']} truths ({counts['ignored']} ignored regions), "
+        f"{counts['predictions']} predictions"
+    )
+
+
+def _tables(scored: Result, loaded: Task) -> list[tuple[str, list[tuple[str, float | None]]]]:
+    from segjudge.task import decimal_text  # noqa: PLC0415
+
+    tables: list[tuple[str, list[tuple[str, float | None]]]] = []
+    if "class" in scored.by:
+        named = [(f"{number} {loaded.classes[number]}", value) for number, value in scored.by_class.items()]
+        tables.append(("class", named))
+    if "threshold" in scored.by:
+        tables.append(("threshold", [(decimal_text(t), value) for t, value in scored.by_threshold.items()]))
+    if "image" in scored.by:
+        tables.append(("image", list(scored.by_image.items())))
+    return tables
+
+
+def _told(finding: Finding) -> str:
+    place = str(finding.where)
+    head = f"{place}: {finding.level} {finding.code}" if place else f"{finding.level} {finding.code}"
+    advice = f"\n{_INDENT}→ {finding.advice}" if finding.advice else ""
+    return f"{head}\n{_INDENT}{finding.message}{advice}"
+
+
+def _summary(found: Diagnosis, *, streamed: bool = False) -> str:
+    total = sum(found.totals.values())
+    more = total - len(found.findings)
+    hidden = f" ({more} more of the same kinds: --all shows them)" if more > 0 and not streamed else ""
+    if not total:
+        return "No findings: the file is fine."
+    kinds = ", ".join(f"{count} {code}" for code, count in sorted(found.totals.items()))
+    verdict = "The file is refused" if found.errors else "The file is accepted"
+    return f"{verdict}: {kinds}{hidden}."
+
+
+def _setting(value: Any) -> str:  # noqa: ANN401 - settings are texts, numbers, truths and lists
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _number(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.6f}"
+
+
+def _points(points: float | None) -> str:
+    return "" if points is None else f"  ({points:.2f} points)"

@@ -1,0 +1,75 @@
+"""Running a verb: exit statuses, errors for people and for programs, progress on long work."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from segjudge.errors import SegjudgeError, SubmissionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["INTERRUPTED", "Output", "finish", "fail"]
+
+INTERRUPTED = 130
+_INTERNAL = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Where a verb's words go: one JSON object to standard output, or lines for people."""
+
+    as_json: bool
+    quiet: bool = False
+
+    def object(self, value: dict[str, Any]) -> None:
+        """The one JSON object."""
+        sys.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n")
+
+    def line(self, text: str = "") -> None:
+        """A line of the result, for people."""
+        if not self.as_json:
+            sys.stdout.write(text + "\n")
+
+    def aside(self, text: str) -> None:
+        """A line beside the result, for people."""
+        if not self.quiet:
+            sys.stderr.write(text + "\n")
+
+    @property
+    def live(self) -> bool:
+        """Whether someone looks on who would like to see progress."""
+        return not self.quiet and sys.stderr.isatty()
+
+    @contextmanager
+    def progress(self, title: str) -> Iterator[Callable[[int, int], None] | None]:
+        """A bar on standard error while long work goes on; None where nobody looks on."""
+        if not self.live:
+            yield None
+            return
+        from rich.console import Console  # noqa: PLC0415 - drawn only when someone looks on
+        from rich.progress import Progress  # noqa: PLC0415
+
+        console = Console(stderr=True, no_color="NO_COLOR" in os.environ)
+        with Progress(console=console, transient=True) as bar:
+            task = bar.add_task(title, total=None)
+            yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def finish(status: int) -> NoReturn:
+    """Leave with a status."""
+    sys.stdout.flush()
+    raise SystemExit(status)
+
+
+def fail(error: SegjudgeError, output: Output) -> NoReturn:
+    """Say what went wrong, and leave with its status."""
+    if output.as_json and not isinstance(error, SubmissionError):
+        output.object({"error": {"kind": error.kind, "message": error.message, "advice": error.advice}})
+    sys.stderr.write(f"segjudge: {error}\n")
+    finish(error.exit_status)

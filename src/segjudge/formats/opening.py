@@ -1,0 +1,179 @@
+"""From whatever a path holds to a plain file that can be read from any place.
+
+Standard input, gzip and a zip with one file are unpacked once into a temporary file, the bytes counted
+on the way; everything else is read where it lies.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import sys
+import tempfile
+import zipfile
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from segjudge.errors import UsageError
+from segjudge.findings import Where
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from segjudge.findings import Collector
+
+__all__ = ["ByteFile", "Workspace", "existing", "plain_file"]
+
+_BLOCK = 1 << 20
+_GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
+_LEFT_OUT = ("__MACOSX/", ".DS_Store", "/.DS_Store")
+
+
+class Workspace:
+    """A folder for temporary files that goes when the last reader has gone."""
+
+    def __init__(self) -> None:
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._count = 0
+
+    def new_file(self) -> Path:
+        """A path for one more temporary file."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="segjudge-", ignore_cleanup_errors=True)
+        self._count += 1
+        return Path(self._folder.name) / f"{self._count}.tmp"
+
+    def close(self) -> None:
+        """Remove every file."""
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+
+@dataclass(slots=True)
+class ByteFile:
+    """A file read from any place, by any thread, in any process that it is sent to."""
+
+    path: Path
+    _fd: int = field(default=-1, repr=False)
+
+    def read_into(self, buffer: memoryview, offset: int) -> int:
+        """Fill the buffer from this place of the file; the bytes read, fewer only at the end."""
+        if self._fd < 0:
+            self._fd = os.open(self.path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        done = 0
+        while done < len(buffer):
+            count = os.preadv(self._fd, [buffer[done:]], offset + done)
+            if not count:
+                break
+            done += count
+        return done
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def __del__(self) -> None:
+        self.close()
+
+    def __getstate__(self) -> Path:
+        return self.path
+
+    def __setstate__(self, state: Path) -> None:
+        self.path = state
+        self._fd = -1
+
+
+def existing(path: str | Path, workspace: Workspace) -> Path:
+    """The path, or standard input written to a temporary file; raises UsageError if nothing is there."""
+    if str(path) == "-":
+        spooled = workspace.new_file()
+        with spooled.open("wb") as out:
+            shutil.copyfileobj(sys.stdin.buffer, out, _BLOCK)
+        return spooled
+    found = Path(path)
+    if not found.exists():
+        raise UsageError(f"There is no file or folder {str(path)!r}.", "Check the spelling and the folder you are in.")
+    return found
+
+
+def plain_file(
+    path: Path, label: str, findings: Collector, max_unpacked: int, workspace: Workspace
+) -> Path | None:
+    """The path of the file's plain content; None when a finding says why there is none."""
+    where = Where(file=label)
+    if path.is_dir():
+        findings.add(
+            "bad-archive", where, "This is a folder, and this task's submission is one table.", "Name the CSV file in it."
+        )
+        return None
+    with path.open("rb") as file:
+        magic = file.read(4)
+    if magic.startswith(_GZIP):
+        return _unpack(lambda: _gzip_blocks(path), findings, where, max_unpacked, workspace)
+    if magic == _ZIP:
+        return _unpack(lambda: _zip_blocks(path, findings, where), findings, where, max_unpacked, workspace)
+    return path
+
+
+def _gzip_blocks(path: Path) -> Iterator[bytes]:
+    with gzip.open(path) as file:
+        yield from _blocks(file)
+
+
+def _zip_blocks(path: Path, findings: Collector, where: Where) -> Iterator[bytes]:
+    with zipfile.ZipFile(path) as archive:
+        members = [
+            m for m in archive.infolist() if not m.is_dir() and not m.filename.startswith(_LEFT_OUT[0])
+            and not m.filename.endswith(_LEFT_OUT[1])
+        ]  # fmt: skip
+        if len(members) != 1:
+            names = ", ".join(m.filename for m in members[:5]) or "nothing"
+            findings.add(
+                "ambiguous-submission" if members else "bad-archive",
+                where,
+                f"The zip holds {len(members)} files ({names}); for this task it holds one table.",
+                "Zip the CSV file alone.",
+            )
+            return
+        with archive.open(members[0]) as file:
+            yield from _blocks(file)
+
+
+def _blocks(file: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
+    while block := file.read(_BLOCK):
+        yield block
+
+
+def _unpack(
+    blocks: Callable[[], Iterator[bytes]], findings: Collector, where: Where, max_unpacked: int, workspace: Workspace
+) -> Path | None:
+    errors, target, total = findings.errors, workspace.new_file(), 0
+    try:
+        with target.open("wb") as out:
+            for block in blocks():
+                total += len(block)
+                if total > max_unpacked:
+                    findings.add(
+                        "too-large-unpacked",
+                        where,
+                        f"It unpacks to more than {max_unpacked} bytes.",
+                        "If it is meant to be that large, raise the limit: --set max_unpacked=BYTES.",
+                    )
+                    return None
+                out.write(block)
+    except NotImplementedError as error:
+        findings.add("bad-compression", where, f"The zip is packed in a way that cannot be read: {error}.", "Use Deflate.")
+    except (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, ValueError) as error:
+        findings.add(
+            "bad-archive", where, f"The archive is broken or encrypted: {error}.", "Pack it again, without a password."
+        )
+    return target if findings.errors == errors else None

@@ -1,0 +1,63 @@
+"""What all readers give: instances, a chunk of images at a time, with what is wrong with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from segjudge.findings import Collector
+    from segjudge.images import Images
+    from segjudge.instances import Instances
+
+__all__ = ["Chunk", "Entries", "Source"]
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """The instances of some images, in the order in which the images were asked for."""
+
+    instances: Instances
+    findings: Collector
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """What the rows of a file say before any mask is read."""
+
+    image: Integers  # (R,) place among the source's images
+    class_ids: Integers  # (R,) -1 where the row names none that can be read
+    rows: Integers  # (R,) line of the file
+    empty: NDArray[np.bool_]  # (R,) the row says that there is no mask
+
+
+class Source(Protocol):
+    """Instances that lie somewhere; what is known of them before any mask is read.
+
+    Sources can be pickled, so that a worker process reads for itself.
+    """
+
+    image_ids: Sequence[str]  # images that it names, with instances or without
+    shapes: Integers  # (N, 2) height and width of each where the source knows it, else -1
+    holds_gil: bool  # reading keeps other threads waiting: worker processes pay
+
+    def weights(self) -> Integers:
+        """(N,) how much there is to read of each image, in bytes or what costs as much."""
+        ...
+
+    def bind(self, images: Images) -> None:
+        """Learn the competition's images: sizes, and the places by which chunks are asked for."""
+        ...
+
+    def read(self, places: Integers, cap: int | None) -> Chunk:
+        """The instances of the images at these places; images that it does not name have none."""
+        ...
+
+

@@ -1,0 +1,267 @@
+"""The instances of a table: cells of some images read from the file, decoded, and judged one by one."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segjudge import kernels
+from segjudge.codecs import Rle, Scratch
+from segjudge.findings import Collector, Where
+from segjudge.formats.source import Chunk
+from segjudge.instances import Instances
+from segjudge.masks import ragged
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from segjudge.formats.table.index import Table
+    from segjudge.images import Images
+    from segjudge.masks import Masks
+
+__all__ = ["TableSource"]
+
+Integers = NDArray[np.int64]
+
+_GAP = 4096  # cells closer than this are read in one go
+_SPREADSHEET_LIMIT = 32_767  # characters that a spreadsheet's cell can hold
+_ROW_COST = 64  # bytes of text that cost as much as what a row costs beside its runs
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """The cells of a chunk in memory."""
+
+    text: NDArray[np.uint8]
+    begins: Integers
+    ends: Integers
+
+    def cell(self, place: int) -> str:
+        return self.text[self.begins[place] : self.ends[place]].tobytes().decode("utf-8", "replace")
+
+
+class TableSource:
+    """The masks of a table's rows. `empty` says whether a row without a pixel is an error."""
+
+    holds_gil = False
+
+    def __init__(
+        self,
+        table: Table,
+        rle: Rle,
+        *,
+        runs_column: str,
+        unsorted: Literal["error", "warn"],
+        empty: Literal["error", "allow"],
+        classed: bool = False,
+        ignored: Mapping[int, int] | None = None,
+    ) -> None:
+        self.table = table
+        self.rle = rle
+        self.runs_column = runs_column
+        self.unsorted = unsorted
+        self.empty = empty
+        self.classed = classed
+        self.image_ids = table.image_ids
+        self.shapes, self.unequal_sizes = _sizes(table)
+        # A value of the truth that is not evaluated, and the class whose group it is.
+        self.ignored = dict(ignored or {})
+        self._shapes = self.shapes
+        self._order = np.zeros(0, np.int64)
+        self._bounds = np.zeros(1, np.int64)
+        self._ids: tuple[str, ...] = ()
+        self._local = threading.local()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_local"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._local = threading.local()
+
+    def weights(self) -> Integers:
+        """Bytes of text of each image's masks."""
+        sizes = self.table.ends - self.table.begins + _ROW_COST
+        return np.bincount(self.table.image, weights=sizes, minlength=len(self.image_ids)).astype(np.int64)
+
+    def bind(self, images: Images) -> None:
+        """See `Source`."""
+        place = images.find(self.image_ids)[self.table.image]
+        self._order = np.argsort(place, kind="stable")
+        self._bounds = np.searchsorted(place[self._order], np.arange(len(images) + 1))
+        self._shapes = images.shapes
+        self._ids = images.ids
+
+    def read(self, places: Integers, cap: int | None) -> Chunk:
+        """See `Source`. The masks live until this thread reads the next chunk."""
+        begins, ends = self._bounds[places], self._bounds[places + 1]
+        chosen = self._order[ragged(begins, ends)]
+        image = np.repeat(np.arange(len(places)), ends - begins)
+        cells = self._cells(chosen)
+        scratch = self._scratch()
+        masks, status = self.rle.read(cells.text, cells.begins, cells.ends, self._shapes[places[image]], scratch)
+        findings = Collector(cap)
+        judge = _Judge(self, cells, chosen, masks, status, findings)
+        judge.all()
+        class_ids = self.table.class_ids[chosen]
+        ignored = np.isin(class_ids, list(self.ignored)) if self.ignored else np.zeros(len(chosen), np.bool_)
+        if ignored.any():
+            class_ids = class_ids.copy()
+            class_ids[ignored] = [self.ignored[value] for value in class_ids[ignored].tolist()]
+        ids = tuple(self._ids[place] for place in places.tolist())
+        return Chunk(
+            Instances(
+                ids, image, class_ids, self.table.confidences[chosen], ignored, self.table.rows[chosen], masks
+            ),
+            findings,
+        )
+
+    def _scratch(self) -> Scratch:
+        if not hasattr(self._local, "scratch"):
+            self._local.scratch = Scratch()
+            self._local.text = np.empty(0, np.uint8)
+        scratch: Scratch = self._local.scratch
+        return scratch
+
+    def _cells(self, chosen: Integers) -> _Cells:
+        """The cells of these rows, neighbours read together."""
+        self._scratch()
+        begins, ends = self.table.begins[chosen], self.table.ends[chosen]
+        if not len(chosen):
+            return _Cells(np.zeros(0, np.uint8), begins, ends)
+        order = np.argsort(begins, kind="stable")
+        first, last = begins[order], ends[order]
+        head = np.concatenate([[True], first[1:] - last[:-1] > _GAP])
+        span_begins, span_ends = first[head], last[np.concatenate([head[1:], [True]])]
+        at = np.concatenate([[0], np.cumsum(span_ends - span_begins)])
+        if len(self._local.text) < at[-1]:
+            self._local.text = np.empty(int(at[-1]) * 5 // 4, np.uint8)
+        text = self._local.text[: at[-1]]
+        view = memoryview(text)
+        for begin, start, stop in zip(span_begins.tolist(), at[:-1].tolist(), at[1:].tolist(), strict=True):
+            self.table.text.file.read_into(view[start:stop], begin)
+        shift = np.empty(len(chosen), np.int64)
+        shift[order] = (at[:-1] - span_begins)[np.cumsum(head) - 1]
+        return _Cells(text, begins + shift, ends + shift)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """Everything that can be wrong with the masks of a chunk's rows."""
+
+    source: TableSource
+    cells: _Cells
+    chosen: Integers
+    masks: Masks
+    status: NDArray[np.uint8]
+    findings: Collector
+
+    def all(self) -> None:
+        lengths = self.cells.ends - self.cells.begins
+        faulty = np.flatnonzero(self.status)
+        for place in faulty.tolist():
+            self._cell(place, int(self.status[place]))
+        for place in np.flatnonzero(lengths == _SPREADSHEET_LIMIT).tolist():
+            self._add(
+                "rle-truncated",
+                place,
+                "The cell holds exactly 32,767 characters, all that a spreadsheet's cell can.",
+                "A spreadsheet has cut the mask: write the file from Python, and don't open and save it elsewhere.",
+            )
+        good = (self.status & kernels.BAD) == 0
+        counts = self.source.table.pixel_counts[self.chosen]
+        self._areas(good, counts)
+        self._last_row(good, counts)
+
+    def _areas(self, good: NDArray[np.bool_], counts: Integers) -> None:
+        areas = self.masks.areas
+        empty = good & (areas == 0)
+        if self.source.empty == "error":
+            for place in np.flatnonzero(empty | (counts == 0)).tolist():
+                self._add(
+                    "empty-mask",
+                    place,
+                    "The row has no runs." if empty[place] else "PixelCount is 0.",
+                    "Leave out instances without a pixel; an image without any needs no row.",
+                )
+        wrong = good & (counts > 0) & (counts != areas) & ~(empty & (self.source.empty == "error"))
+        for place in np.flatnonzero(wrong).tolist():
+            self._add(
+                "pixel-count-mismatch",
+                place,
+                f"PixelCount is {counts[place]}, the runs cover {areas[place]} pixels.",
+                "Count after the last change to the mask (resizing, removing overlaps): int(mask.sum()).",
+            )
+
+    def _cell(self, place: int, status: int) -> None:
+        if status & kernels.BAD:
+            height, width = self.masks.shapes[place].tolist()
+            for problem in self.source.rle.explain(
+                self.cells.cell(place), (height, width), empty_rows=self.source.empty == "allow"
+            ):
+                self._add(*_with_place(problem, place))
+            return
+        if status & kernels.UNSORTED:
+            problem = self.source.rle.unsorted(self.cells.cell(place))
+            level = "error" if self.source.unsorted == "error" else "warning"
+            self._add(problem.code, place, problem.message, problem.advice, level=level)
+        if status & kernels.OPEN:
+            after = self.source.rle.after
+            self._add(
+                "rle-bad-delimiter",
+                place,
+                f"The last run is not closed by `{after}`; it was read all the same.",
+                f"Write `{after}` behind every run, the last one too.",
+                level="warning",
+            )
+
+    def _last_row(self, good: NDArray[np.bool_], counts: Integers) -> None:
+        """A last row without a line break that does not add up was cut."""
+        table = self.source.table
+        if not table.open_ended:
+            return
+        for place in np.flatnonzero(table.rows[self.chosen] == table.last_row).tolist():
+            cut = not good[place] or (counts[place] > 0 and counts[place] != self.masks.areas[place])
+            if cut:
+                self._add(
+                    "rle-truncated",
+                    place,
+                    "The file ends inside this row: it has no line break, and its runs are not whole.",
+                    "Was the upload or the disk full, or the file not closed? Write it again.",
+                )
+
+    def _add(
+        self, code: str, place: int, message: str, advice: str, *, level: Literal["error", "warning"] = "error"
+    ) -> None:
+        if not self.findings.wants(code):
+            self.findings.count(code, level=level)
+            return
+        table = self.source.table
+        row = self.chosen[place]
+        where = Where(
+            file=table.text.label,
+            row=int(table.rows[row]),
+            column=self.source.runs_column,
+            image=table.image_ids[table.image[row]],
+            class_=str(table.class_ids[row]) if self.source.classed and table.class_ids[row] >= 0 else None,
+        )
+        self.findings.add(code, where, message, advice, level=level)
+
+
+def _with_place(problem: tuple[str, str, str], place: int) -> tuple[str, int, str, str]:
+    code, message, advice = problem
+    return code, place, message, advice
+
+
+def _sizes(table: Table) -> tuple[Integers, Integers]:
+    """Each image's size as the rows give it, and the rows that give another one than the first did."""
+    shapes = np.full((len(table.image_ids), 2), -1, np.int64)
+    given = np.flatnonzero((table.heights >= 0) & (table.widths >= 0))
+    sizes = np.stack([table.heights[given], table.widths[given]], axis=1)
+    shapes[table.image[given[::-1]]] = sizes[::-1]  # the first row of an image is written last
+    unequal = given[(sizes != shapes[table.image[given]]).any(axis=1)]
+    return shapes, unequal

@@ -1,0 +1,234 @@
+"""A table as text: its header, its separators, and its records in blocks of whole lines."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segjudge import kernels
+from segjudge.findings import Where
+from segjudge.formats.opening import ByteFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from segjudge.findings import Collector
+    from segjudge.formats.opening import Workspace
+
+__all__ = ["Block", "QuotedText", "TextTable", "open_text", "rewritten"]
+
+_BLOCK = 1 << 22
+_LONGEST_LINE = 1 << 28
+_BOM = b"\xef\xbb\xbf"
+_UNIT, _RECORD = 0x1F, 0x1E  # separators of rewritten tables: they occur in no text that people write
+_WIDE = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+
+
+class QuotedText(Exception):  # noqa: N818 - a signal, not a fault
+    """The text holds a quote sign: it has to go the careful way."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """Where the records of a table lie, and how they are cut."""
+
+    file: ByteFile
+    label: str
+    header: tuple[str, ...]
+    first: int  # offset of the first record behind the header
+    separator: int = ord(",")
+    terminator: int = ord("\n")
+    numbered: bool = False  # each record starts with a field that holds its line number
+
+    @property
+    def shift(self) -> int:
+        """How many fields stand in front of the table's own."""
+        return int(self.numbered)
+
+    def blocks(self, findings: Collector) -> Iterator[Block]:
+        """The records, some megabytes at a time; raises QuotedText at the first quote sign."""
+        fields = len(self.header) + self.shift
+        offset, row, size = self.first, 2, self.file.size
+        room = _BLOCK
+        while offset < size:
+            buffer = np.empty(min(room, size - offset), np.uint8)
+            count = self.file.read_into(memoryview(buffer), offset)
+            buffer = buffer[:count]
+            data = buffer.tobytes() if count < size - offset or not count else None
+            whole = count if data is None else data.rfind(bytes([self.terminator])) + 1
+            if count and not whole:
+                if room >= _LONGEST_LINE:
+                    self._too_long(findings, row)
+                    return
+                room *= 4
+                continue
+            if not count:
+                return
+            room = _BLOCK
+            text = buffer[:whole]
+            self._check_text(text, row, findings)
+            starts, ends, found = kernels.index_records(text, self.separator, self.terminator, fields)
+            yield Block(text, offset, row, starts, ends, found)
+            offset += whole
+            row += len(starts)
+
+    def ends_with_newline(self) -> bool:
+        """Whether the last record is closed."""
+        size = self.file.size
+        last = np.empty(1, np.uint8)
+        return size > 0 and self.file.read_into(memoryview(last), size - 1) == 1 and int(last[0]) in b"\n\r\x1e"
+
+    def _check_text(self, text: NDArray[np.uint8], row: int, findings: Collector) -> None:
+        data = text.tobytes()
+        if not self.numbered and b'"' in data:
+            raise QuotedText
+        if data.isascii():
+            return
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = row + data.count(b"\n", 0, error.start)
+            _not_utf8(findings, Where(file=self.label, row=line), f"the byte {data[error.start]:#04x} is no UTF-8")
+
+    def _too_long(self, findings: Collector, row: int) -> None:
+        findings.add(
+            "bad-field-count",
+            Where(file=self.label, row=row),
+            f"A line is longer than {_LONGEST_LINE >> 20} MiB.",
+            "Rows end with a line break; is this file a table?",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some whole records: their bytes, where they lie in the file, and where their fields end."""
+
+    text: NDArray[np.uint8]
+    offset: int  # of the block in the file
+    row: int  # line of the first record
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    found: NDArray[np.int64]
+
+    def cell(self, record: int, column: int) -> str:
+        """The text of one field."""
+        begin, end = self.begins(column)[record], self.ends[record, column]
+        return self.text[begin:end].tobytes().decode("utf-8", "replace")
+
+    def begins(self, column: int) -> NDArray[np.int64]:
+        """Where this field of each record begins."""
+        return self.starts if column == 0 else self.ends[:, column - 1] + 1
+
+
+def open_text(path: Path, label: str, findings: Collector) -> TextTable | None:
+    """The table in a text file; None when a finding says why there is none.
+
+    Raises QuotedText when the header itself is quoted.
+    """
+    file = ByteFile(path)
+    head = np.empty(min(file.size, 1 << 16), np.uint8)
+    file.read_into(memoryview(head), 0)
+    data = head.tobytes()
+    where = Where(file=label, row=1)
+    wide = _WIDE.get(data[:2]) or ("UTF-16 or binary" if b"\0" in data[:200] else None)
+    if wide:
+        _not_utf8(findings, Where(file=label), f"it looks like {wide}")
+        return None
+    if not data.strip():
+        findings.add("bad-header", where, "The file is empty.", "Write the header line, then the rows.")
+        return None
+    skip = len(_BOM) if data.startswith(_BOM) else 0
+    end = data.find(b"\n", skip)
+    line = data[skip : end if end >= 0 else len(data)]
+    if b'"' in line:
+        raise QuotedText
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError:
+        _not_utf8(findings, where, "the header line is no UTF-8")
+        return None
+    header = tuple(name.strip() for name in text.rstrip("\r").split(","))
+    first = end + 1 if end >= 0 else file.size
+    return TextTable(file, label, header, first)
+
+
+def rewritten(path: Path, label: str, findings: Collector, workspace: Workspace) -> TextTable | None:
+    """The table of a file with quoting, cut by the csv module and written anew without it."""
+    csv.field_size_limit(sys.maxsize)
+    with path.open("r", encoding="utf-8-sig", newline="", errors="strict") as file:
+        reader = csv.reader(file, strict=True)
+        try:
+            header = next(reader, [])
+            return write_records(header, _numbered(reader), label, workspace)
+        except UnicodeDecodeError as error:
+            _not_utf8(findings, Where(file=label, row=reader.line_num + 1), str(error.reason))
+        except csv.Error as error:
+            findings.add(
+                "bad-field-count",
+                Where(file=label, row=max(reader.line_num, 1)),
+                f"The quoting is broken: {error}.",
+                "Write the file with a CSV library, or without quotes.",
+            )
+    return None
+
+
+def _numbered(reader: Iterable[list[str]]) -> Iterator[tuple[int, Sequence[str]]]:
+    line = reader.line_num + 1  # type: ignore[attr-defined]
+    for record in reader:
+        yield line, record
+        line = reader.line_num + 1  # type: ignore[attr-defined]
+
+
+def write_records(
+    header: Sequence[str], records: Iterable[tuple[int, Sequence[str]]], label: str, workspace: Workspace
+) -> TextTable:
+    """A table of numbered records as a temporary file that needs no quoting."""
+    target = workspace.new_file()
+    with target.open("wb", buffering=1 << 20) as out:
+        for number, record in records:
+            cells = [cell.translate(_TAME) for cell in record]
+            out.write(f"{number}\x1f{chr(_UNIT).join(cells)}\x1e".encode())
+    names = tuple(name.strip() for name in header)
+    return TextTable(ByteFile(target), label, names, 0, _UNIT, _RECORD, numbered=True)
+
+
+_TAME = {_UNIT: "\ufffd", _RECORD: "\ufffd"}
+
+
+def _not_utf8(findings: Collector, where: Where, reason: str) -> None:
+    findings.add(
+        "not-utf8",
+        where,
+        f"The file is not UTF-8 text: {reason}.",
+        "Save it as CSV in UTF-8 (in Python: open(path, 'w', encoding='utf-8')).",
+    )
+
+
+def read_small(data: bytes, label: str, findings: Collector, member: str | None = None) -> list[tuple[int, list[str]]]:
+    """The rows of a small table, each with its line; a finding and an empty list where it is no text."""
+    if data[:2] in _WIDE or b"\0" in data[:200]:
+        _not_utf8(findings, Where(file=label, member=member), "it looks like UTF-16 or binary")
+        return []
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        row = data.count(b"\n", 0, error.start) + 1
+        _not_utf8(findings, Where(file=label, member=member, row=row), f"byte {data[error.start]:#04x} is no UTF-8")
+        return []
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    rows: list[tuple[int, list[str]]] = []
+    try:
+        rows.extend((line, list(record)) for line, record in _numbered(reader) if any(record))
+    except csv.Error as error:
+        findings.add(
+            "bad-field-count", Where(file=label, member=member, row=reader.line_num), f"The quoting is broken: {error}."
+        )
+        return []
+    return rows

@@ -1,0 +1,281 @@
+"""Truths, submissions and lists of images, opened and indexed: the rim's answer to a path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segjudge.errors import TruthError
+from segjudge.findings import Collector, Where
+from segjudge.formats.opening import Workspace, existing, plain_file
+from segjudge.formats.source import Entries
+from segjudge.formats.table.reading import open_any_text, open_submission_table, open_truth_table
+from segjudge.formats.table.source import TableSource
+from segjudge.formats.table.text import QuotedText, read_small, rewritten
+from segjudge.images import Images
+from segjudge.task import ArchiveForm, TableForm, Task
+
+if TYPE_CHECKING:
+    from segjudge.formats.source import Source
+    from segjudge.formats.table.index import Table
+
+__all__ = ["Opened", "Submission", "Truth", "read_images", "read_submission", "read_truth"]
+
+Integers = NDArray[np.int64]
+
+_USAGES = ("Public", "Private", "Ignored")
+_PACKED = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"ustar")
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A file that has been opened: what it is called, what was found at once, and how to read on."""
+
+    task: Task
+    path: Path
+    label: str
+    findings: Collector
+    source: Source | None  # None when findings say why nothing can be read
+    entries: Entries
+    workspace: Workspace = field(repr=False)
+
+    def digest(self) -> str:
+        """SHA-256 of the file as it was given, or of a folder's files."""
+        from segjudge.formats.archive import digest  # noqa: PLC0415 - only receipts need it
+
+        return "sha256:" + digest(self.path)
+
+
+class Truth(Opened):
+    """The host's side."""
+
+    __slots__ = ()
+
+
+class Submission(Opened):
+    """The participant's side."""
+
+    __slots__ = ()
+
+
+_NOTHING = Entries(*(np.zeros(0, np.int64) for _ in range(3)), np.zeros(0, np.bool_))
+
+
+def read_submission(task: Task, path: str | Path, *, findings: Collector | None = None) -> Submission:
+    """The submission at this path, opened and indexed; what is wrong with it does not raise here.
+
+    `-` is standard input. Raises UsageError if nothing is there.
+    """
+    found, workspace = findings or Collector(), Workspace()
+    place, label = existing(path, workspace), _label(path)
+    form = task.submission
+    source: Source | None
+    if isinstance(form, ArchiveForm):
+        from segjudge.formats.picture_table import open_submission_archive  # noqa: PLC0415 - Pillow is heavy
+
+        pictures = open_submission_archive(place, label, form, found)
+        source, entries = pictures, pictures.entries() if pictures else _NOTHING
+    else:
+        table = open_submission_table(place, label, form, found, workspace)
+        source, entries = None, _NOTHING
+        if table is not None:
+            source, entries = _table_source(task, table), _entries(table)
+    return Submission(task, place, label, found, source, entries, workspace)
+
+
+def read_truth(task: Task, path: str | Path, *, findings: Collector | None = None) -> Truth:
+    """The truth at this path, in any of the task's forms; faults are kept, and raise when it is used."""
+    found, workspace = findings or Collector(), Workspace()
+    place, label = existing(path, workspace), _label(path)
+    if isinstance(task.submission, ArchiveForm):
+        from segjudge.formats.picture_table import open_truth_archive  # noqa: PLC0415 - Pillow is heavy
+
+        pictures = open_truth_archive(place, label, task, found)
+        return Truth(task, place, label, found, pictures, pictures.entries() if pictures else _NOTHING, workspace)
+    if _is_json(place, task):
+        from segjudge.formats.coco import open_coco_truth  # noqa: PLC0415 - most truths are tables
+
+        annotations = open_coco_truth(place, label, task, found, workspace)
+        entries = _every_class(task, len(annotations.image_ids)) if annotations else _NOTHING
+        return Truth(task, place, label, found, annotations, entries, workspace)
+    if task.truth.label_map is not None and _is_pictures(place):
+        from segjudge.formats.label_maps import open_label_maps  # noqa: PLC0415 - Pillow is heavy
+
+        maps = open_label_maps(place, label, task, found)
+        entries = _every_class(task, len(maps.image_ids) if maps else 0)
+        return Truth(task, place, label, found, maps, entries, workspace)
+    table = open_truth_table(place, label, task.truth, task.submission.max_unpacked, found, workspace)
+    if table is None:
+        return Truth(task, place, label, found, None, _NOTHING, workspace)
+    table = _meaningful(task, table, label, found)
+    source = _table_source(task, table)
+    for row in source.unequal_sizes.tolist():
+        image = table.image_ids[table.image[row]]
+        found.add(
+            "shape-mismatch",
+            Where(file=label, row=int(table.rows[row]), image=image),
+            f"Height and Width are {table.heights[row]} and {table.widths[row]} here, another row of {image!r} "
+            f"says {source.shapes[table.image[row]].tolist()}.",
+            "All rows of an image give its one size.",
+        )
+    return Truth(task, place, label, found, source, _entries(table), workspace)
+
+
+def read_images(task: Task, path: str | Path) -> Images:
+    """The manifest `ImageId,Height,Width[,Clip][,Usage]`; raises TruthError with every fault of it."""
+    workspace, findings, label = Workspace(), Collector(), _label(path)
+    place = plain_file(existing(path, workspace), label, findings, task.submission.max_unpacked, workspace)
+    rows: list[tuple[int, list[str]]] = []
+    if place is not None:
+        rows = _manifest_rows(place, label, findings, workspace)
+    images = _manifest(rows, label, findings) if rows else None
+    workspace.close()
+    diagnosis = findings.diagnosis()
+    if images is None or not diagnosis.ok:
+        first = next((f for f in diagnosis.findings if f.level == "error"), None)
+        raise TruthError(f"The list of images {label} is at fault: {first or 'it is empty.'}", diagnosis)
+    return images
+
+
+def _label(path: str | Path) -> str:
+    return "standard input" if str(path) == "-" else Path(path).name
+
+
+def _is_json(path: Path, task: Task) -> bool:
+    if task.truth.image_key is None or path.is_dir():
+        return False
+    if any(part == ".json" for part in path.suffixes):
+        return True
+    with path.open("rb") as file:
+        return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
+
+
+def _is_pictures(path: Path) -> bool:
+    """A folder, or an archive with more than one file or with a picture."""
+    if path.is_dir():
+        return True
+    with path.open("rb") as file:
+        head = file.read(512)
+    if head.startswith(b"PK\x03\x04"):
+        import zipfile  # noqa: PLC0415
+
+        try:
+            with zipfile.ZipFile(path) as archive:
+                return any(n.lower().endswith((".png", ".tif", ".tiff")) for n in archive.namelist())
+        except (zipfile.BadZipFile, OSError, ValueError):
+            return True
+    if head.startswith(_PACKED[1]):
+        return path.name.lower().endswith((".tar.gz", ".tgz"))
+    return head.startswith(_PACKED[2:4]) or head[257:262] == _PACKED[4]
+
+
+def _table_source(task: Task, table: Table) -> TableSource:
+    form = task.submission
+    if not isinstance(form, TableForm):
+        raise TypeError(type(form))
+    instances_only = form.column("confidence") is not None
+    return TableSource(
+        table,
+        form.rle,
+        runs_column=next(name for name, role in form.columns.items() if role == "runs"),
+        unsorted=form.unsorted,
+        empty="error" if instances_only else "allow",
+        classed=bool(task.classes),
+        ignored=task.ignored,
+    )
+
+
+def _entries(table: Table) -> Entries:
+    return Entries(table.image, table.class_ids, table.rows, table.ends - table.begins <= 0)
+
+
+def _every_class(task: Task, images: int) -> Entries:
+    """An entry for each image, or for each image and class where masks are semantic."""
+    semantic = task.classes and "image-class" in task.submission.columns.values()
+    classes = list(task.classes) if semantic else [0]
+    image = np.repeat(np.arange(images), len(classes))
+    rows = np.zeros(len(image), np.int64)
+    return Entries(image, np.tile(np.array(classes, np.int64), images), rows, np.zeros(len(image), np.bool_))
+
+
+def _meaningful(task: Task, table: Table, label: str, findings: Collector) -> Table:
+    """The rows of a truth that mean anything: of a class, of an ignored value, or of an image without any."""
+    if "class" not in task.truth.columns.values():
+        return table
+    values = table.class_ids
+    known = np.isin(values, [*task.classes, *task.ignored])
+    for row in np.flatnonzero(~known & (values >= 0)).tolist():
+        if not findings.wants("unknown-class"):
+            findings.count("unknown-class", level="warning")
+            continue
+        findings.add(
+            "unknown-class",
+            Where(file=label, row=int(table.rows[row]), image=table.image_ids[table.image[row]]),
+            f"{values[row]} is no class of this task and no ignored value; the row is left out.",
+            level="warning",
+        )
+    return table.kept(known)
+
+
+def _manifest_rows(
+    path: Path, label: str, findings: Collector, workspace: Workspace
+) -> list[tuple[int, list[str]]]:
+    """The manifest's records; it is small, so that they may be Python's own."""
+    with path.open("rb") as file:
+        if file.read(4) != b"PAR1":
+            return read_small(path.read_bytes(), label, findings)
+    try:
+        text = open_any_text(path, label, ["ImageId"], findings, workspace)
+    except QuotedText:
+        text = rewritten(path, label, findings, workspace)
+    if text is None:
+        return []
+    rows = [(1, list(text.header))]
+    for block in text.blocks(findings):
+        for record in range(len(block.found)):
+            cells = [block.cell(record, column) for column in range(len(text.header) + text.shift)]
+            rows.append((int(cells[0]), cells[1:]))
+    return rows
+
+
+def _manifest(rows: list[tuple[int, list[str]]], label: str, findings: Collector) -> Images | None:
+    header = [name.strip() for name in rows[0][1]]
+    lacking = [name for name in ("ImageId", "Height", "Width") if name not in header]
+    if lacking:
+        findings.add(
+            "bad-header",
+            Where(file=label, row=1),
+            f"The column {lacking[0]!r} is missing; the header is {','.join(header)[:80]!r}.",
+            "A list of images has ImageId,Height,Width, and may have Clip and Usage.",
+        )
+        return None
+    ids: dict[str, int] = {}
+    shapes: list[tuple[int, int]] = []
+    columns: dict[str, list[str]] = {name: [] for name in ("Clip", "Usage") if name in header}
+    for line, cells in rows[1:]:
+        if len(cells) != len(header):
+            findings.add("bad-field-count", Where(file=label, row=line), f"{len(cells)} fields, not {len(header)}.")
+            continue
+        record = dict(zip(header, cells, strict=True))
+        image, where = record["ImageId"], Where(file=label, row=line, image=record["ImageId"])
+        sides = [record[name].strip() for name in ("Height", "Width")]
+        if not all(side.isascii() and side.isdigit() and 0 < len(side) < 10 and int(side) > 0 for side in sides):
+            findings.add("shape-mismatch", where, f"{sides[0]!r} x {sides[1]!r} is no size in pixels.")
+            continue
+        if image in ids:
+            findings.add("duplicate-id", where, f"{image!r} stands in row {ids[image]} already.")
+            continue
+        usage = record.get("Usage", "Public").strip()
+        if usage not in _USAGES:
+            findings.add("bad-type", where, f"Usage is {usage!r}.", f"It is one of {', '.join(_USAGES)}.")
+        ids[image] = line
+        shapes.append((int(sides[0]), int(sides[1])))
+        for name, values in columns.items():
+            values.append(record[name].strip())
+    return Images.of(
+        list(ids), np.array(shapes, np.int64).reshape(-1, 2), columns.get("Clip"), columns.get("Usage")
+    )
