@@ -212,6 +212,16 @@ class Overlaps:
     def __len__(self) -> int:
         return len(self.shared)
 
+    def __getitem__(self, places: NDArray[np.bool_] | Integers) -> Overlaps:
+        """These pairs alone."""
+        return Overlaps(
+            self.prediction[places],
+            self.truth[places],
+            self.shared[places],
+            self.prediction_areas,
+            self.truth_areas,
+        )
+
     @property
     def unions(self) -> Integers:
         """(K,) pixels in one mask of the pair or in both."""

@@ -60,17 +60,32 @@ class ByteFile:
     path: Path
     _fd: int = field(default=-1, repr=False)
 
+    def read(self, count: int, offset: int) -> bytes:
+        """So many bytes from this place of the file, fewer only at the end."""
+        parts = []
+        while count > 0:
+            part = os.pread(self._open(), count, offset)
+            if not part:
+                break
+            parts.append(part)
+            count -= len(part)
+            offset += len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
     def read_into(self, buffer: memoryview, offset: int) -> int:
         """Fill the buffer from this place of the file; the bytes read, fewer only at the end."""
-        if self._fd < 0:
-            self._fd = os.open(self.path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         done = 0
         while done < len(buffer):
-            count = os.preadv(self._fd, [buffer[done:]], offset + done)
+            count = os.preadv(self._open(), [buffer[done:]], offset + done)
             if not count:
                 break
             done += count
         return done
+
+    def _open(self) -> int:
+        if self._fd < 0:
+            self._fd = os.open(self.path, os.O_RDONLY)
+        return self._fd
 
     @property
     def size(self) -> int:

@@ -3,7 +3,7 @@
 
 Conventions: every public function checks the ranges it will index before it lets go of the GIL; the
 loops below those checks stay inside them. Pixels are numbered in 64 bits. There are no floats but in
-`parse_decimals`, which only multiplies or divides two exactly representable numbers once.
+`parse_decimals`, which divides two exactly representable numbers once, or asks Python.
 """
 
 import numpy as np
@@ -133,9 +133,14 @@ cdef int _exponent
 for _exponent in range(23):
     TENS[_exponent] = 10.0 ** _exponent
 
+cdef extern from "Python.h":
+    double PyOS_string_to_double(const char* text, char** end, object overflow) except? -1.0
+
 
 def parse_decimals(const uint8_t[::1] text, const int64_t[::1] begins, const int64_t[::1] ends):
     cdef int64_t n = begins.shape[0], i, at, stop, value, digits, behind
+    cdef char[41] copy
+    cdef bint point
     _check_cells(text, begins, ends)
     values_array = np.zeros(n, np.float64)
     valid_array = np.zeros(n, np.uint8)
@@ -148,21 +153,34 @@ def parse_decimals(const uint8_t[::1] text, const int64_t[::1] begins, const int
             value = 0
             digits = 0
             behind = 0
-            while at < stop and 48 <= text[at] <= 57 and digits < 17:
-                value = value * 10 + (text[at] - 48)
-                digits += 1
-                at += 1
-            if at < stop and text[at] == 46:
-                at += 1
-                while at < stop and 48 <= text[at] <= 57 and digits < 17:
-                    value = value * 10 + (text[at] - 48)
+            point = False
+            if stop - at > 40:
+                continue
+            while at < stop:
+                if 48 <= text[at] <= 57:
+                    if digits < 18:
+                        value = value * 10 + (text[at] - 48)
                     digits += 1
-                    behind += 1
-                    at += 1
+                    behind += point
+                elif text[at] == 46 and not point:
+                    point = True
+                else:
+                    break
+                at += 1
+            if at < stop or digits == 0:
+                continue
             # Below 2^53, and with a power of ten that is exact, one division rounds correctly.
-            if at == stop and digits > 0 and value < (<int64_t> 1 << 53) and behind <= 22:
+            if digits <= 18 and value < (<int64_t> 1 << 53) and behind <= 22:
                 values[i] = <double> value / TENS[behind]
                 valid[i] = 1
+            else:
+                valid[i] = 2
+    for i in range(n):
+        if valid[i] == 2:
+            memcpy(copy, &text[begins[i]], ends[i] - begins[i])
+            copy[ends[i] - begins[i]] = 0
+            values[i] = PyOS_string_to_double(copy, NULL, None)
+            valid[i] = 1
     return values_array, valid_array
 
 

@@ -27,7 +27,7 @@ BAD = 4
 
 _FAR = 1 << 62
 _MOST_DIGITS = 18
-_DECIMAL = re.compile(rb"[0-9]*\.?[0-9]*")
+_DECIMAL = re.compile(rb"[0-9]+\.?[0-9]*|\.[0-9]+")
 
 
 # ---------------------------------------------------------------------------------------------- tables
@@ -89,20 +89,14 @@ def parse_integers(text: Bytes, begins: Integers, ends: Integers) -> tuple[Integ
 
 
 def parse_decimals(text: Bytes, begins: Integers, ends: Integers) -> tuple[NDArray[np.float64], Bytes]:
-    """The values of plain decimals whose digits fit 53 bits, and 1 where a cell is such a one.
+    """The values of cells that are plain decimals of at most 40 signs, and 1 where a cell is such a one.
 
-    What is not valid here may still be a number (`5e-1`, seventeen digits): the caller looks again.
+    What is not valid here may still be a number (`5e-1`): the caller looks again.
     """
     cells = _cells(text, begins, ends)
-    values = np.zeros(len(cells), np.float64)
-    valid = np.zeros(len(cells), np.uint8)
-    for place, cell in enumerate(cells):
-        whole, _, behind = cell.partition(b".")
-        digits = whole + behind
-        plain = _DECIMAL.fullmatch(cell) and 0 < len(digits) <= 17 and int(digits) < 1 << 53
-        if plain and len(behind) <= 22:
-            values[place], valid[place] = float(cell), 1
-    return values, valid
+    valid = np.array([bool(_DECIMAL.fullmatch(cell)) and len(cell) <= 40 for cell in cells], np.uint8)
+    values = [float(cell) if good else 0.0 for cell, good in zip(cells, valid, strict=True)]
+    return np.array(values, np.float64), valid
 
 
 # ------------------------------------------------------------------------------------------------ runs

@@ -58,11 +58,12 @@ class AveragePrecision:
 
     def tally(self, truths: Instances, predictions: Instances, images: Integers) -> AveragePrecisionTally:
         """Matches within each image and class, after removing what lies on ignored regions."""
-        regions, evaluated = truths[truths.ignored], truths[~truths.ignored]
-        dropped = self._dropped(regions, predictions)
-        groups = _image_and_class(predictions), _image_and_class(evaluated)
-        overlaps = predictions.masks.overlaps(evaluated.masks, groups)
+        dropped = self._dropped(truths, predictions)
+        # Ignored regions are in no group: nothing can match them.
+        groups = _image_and_class(predictions), np.where(truths.ignored, -1, _image_and_class(truths))
+        overlaps = predictions.masks.overlaps(truths.masks, groups)
         matches = claim(overlaps, predictions, dropped, self.thresholds, strict=self.strict)
+        evaluated = ~truths.ignored
         return AveragePrecisionTally(
             images[predictions.image],
             predictions.class_ids,
@@ -70,25 +71,20 @@ class AveragePrecision:
             matches.hits,
             dropped,
             predictions.rows,
-            images[evaluated.image],
-            evaluated.class_ids,
-            matches.found,
+            images[truths.image[evaluated]],
+            truths.class_ids[evaluated],
+            matches.found[evaluated],
         )
 
-    def _dropped(self, regions: Instances, predictions: Instances) -> Bits:
-        overlaps = predictions.masks.overlaps(regions.masks, (predictions.image, regions.image))
+    def _dropped(self, truths: Instances, predictions: Instances) -> Bits:
+        """The thresholds at which ignored regions remove each prediction."""
+        groups = predictions.image, np.where(truths.ignored, truths.image, -1)
+        overlaps = predictions.masks.overlaps(truths.masks, groups)
         if self.ignore_scope == "class":
-            region_class = regions.class_ids[overlaps.truth]
-            counts = (region_class == 0) | (region_class == predictions.class_ids[overlaps.prediction])
-            overlaps = type(overlaps)(
-                overlaps.prediction[counts],
-                overlaps.truth[counts],
-                overlaps.shared[counts],
-                overlaps.prediction_areas,
-                overlaps.truth_areas,
-            )
+            region_class = truths.class_ids[overlaps.truth]
+            overlaps = overlaps[(region_class == 0) | (region_class == predictions.class_ids[overlaps.prediction])]
         return dropped_bits(
-            overlaps, self.ignore, regions.masks, predictions.masks, self.thresholds, strict=self.strict
+            overlaps, self.ignore, truths.masks, predictions.masks, self.thresholds, strict=self.strict
         )
 
     def score(self, tally: AveragePrecisionTally, facts: Facts, by: frozenset[str]) -> Scores:

@@ -58,22 +58,20 @@ class TextTable:
         offset, row, size = self.first, 2, self.file.size
         room = _BLOCK
         while offset < size:
-            buffer = np.empty(min(room, size - offset), np.uint8)
-            count = self.file.read_into(memoryview(buffer), offset)
-            buffer = buffer[:count]
-            data = buffer.tobytes() if count < size - offset or not count else None
-            whole = count if data is None else data.rfind(bytes([self.terminator])) + 1
-            if count and not whole:
+            data = self.file.read(min(room, size - offset), offset)
+            if not data:
+                return
+            last = offset + len(data) >= size
+            whole = len(data) if last else data.rfind(bytes([self.terminator])) + 1
+            if not whole:
                 if room >= _LONGEST_LINE:
                     self._too_long(findings, row)
                     return
                 room *= 4
                 continue
-            if not count:
-                return
             room = _BLOCK
-            text = buffer[:whole]
-            self._check_text(text, row, findings)
+            self._check_text(data, row, findings)
+            text = np.frombuffer(data, np.uint8, whole)
             starts, ends, found = kernels.index_records(text, self.separator, self.terminator, fields)
             yield Block(text, offset, row, starts, ends, found)
             offset += whole
@@ -81,18 +79,15 @@ class TextTable:
 
     def ends_with_newline(self) -> bool:
         """Whether the last record is closed."""
-        size = self.file.size
-        last = np.empty(1, np.uint8)
-        return size > 0 and self.file.read_into(memoryview(last), size - 1) == 1 and int(last[0]) in b"\n\r\x1e"
+        return self.file.read(1, max(self.file.size - 1, 0)) in {b"\n", b"\r"}
 
-    def _check_text(self, text: NDArray[np.uint8], row: int, findings: Collector) -> None:
-        data = text.tobytes()
+    def _check_text(self, data: bytes, row: int, findings: Collector) -> None:
         if not self.numbered and b'"' in data:
             raise QuotedText
         if data.isascii():
             return
         try:
-            data.decode("utf-8")
+            data[: data.rfind(bytes([self.terminator])) + 1 or None].decode("utf-8")
         except UnicodeDecodeError as error:
             line = row + data.count(b"\n", 0, error.start)
             _not_utf8(findings, Where(file=self.label, row=line), f"the byte {data[error.start]:#04x} is no UTF-8")
@@ -133,9 +128,7 @@ def open_text(path: Path, label: str, findings: Collector) -> TextTable | None:
     Raises QuotedText when the header itself is quoted.
     """
     file = ByteFile(path)
-    head = np.empty(min(file.size, 1 << 16), np.uint8)
-    file.read_into(memoryview(head), 0)
-    data = head.tobytes()
+    data = file.read(1 << 16, 0)
     where = Where(file=label, row=1)
     wide = _WIDE.get(data[:2]) or ("UTF-16 or binary" if b"\0" in data[:200] else None)
     if wide:
