@@ -102,6 +102,9 @@ class _Pictures:
         self._number = np.zeros(0, np.int64)
         self._ids: tuple[str, ...] = ()
 
+    def __del__(self) -> None:
+        self.tree.close()
+
     def weights(self) -> Integers:
         """A byte for every four pixels: what decoding and scanning a picture costs."""
         return np.maximum(np.prod(np.maximum(self.shapes, 0), axis=1) // 4, 4096)

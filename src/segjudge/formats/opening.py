@@ -52,6 +52,9 @@ class Workspace:
             self._folder.cleanup()
             self._folder = None
 
+    def __del__(self) -> None:
+        self.close()
+
 
 @dataclass(slots=True)
 class ByteFile:

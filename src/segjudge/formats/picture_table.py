@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,8 +61,8 @@ class PictureTableSource:
         self._by_image: dict[int, list[int]] = {}
         self._images: Images | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
-        return dict(vars(self))
+    def __del__(self) -> None:
+        self.tree.close()
 
     def measure(self, findings: Collector) -> None:
         """Each image's size, from its mask's header."""

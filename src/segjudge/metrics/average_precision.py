@@ -95,21 +95,21 @@ class AveragePrecision:
                 "Give --images with a file that has a column Clip.",
             )
         clips = facts.clips if self.average == "clip" and facts.clips is not None else None
-        parts = self._parts(tally, clips, facts.classes)
+        parts = self._parts(tally, clips, facts.classes, zeros=self.absent_class == "zero")
         by_image: dict[tuple[int, int], float | None] = {}
         if "image" in by:
             images = np.arange(int(facts.images.max(initial=-1)) + 1)
-            alone = self._parts(tally, images, facts.classes)
+            alone = self._parts(tally, images, facts.classes, zeros=False)
             by_image = {(image, -1): _mean_of(alone.get(image, {})) for image in facts.images.tolist()}
         return Scores(
             mean(value for value in map(_mean_of, parts.values()) if value is not None),
-            by_class={c: self._class_mean(parts, c) for c in facts.classes} if "class" in by else {},
+            by_class=self._by_class(tally, clips, facts.classes) if "class" in by else {},
             by_threshold=self._by_threshold(parts) if "threshold" in by else {},
             by_image=by_image,
         )
 
     def _parts(
-        self, tally: AveragePrecisionTally, part_of: Integers | None, classes: tuple[int, ...]
+        self, tally: AveragePrecisionTally, part_of: Integers | None, classes: tuple[int, ...], *, zeros: bool
     ) -> dict[int, dict[int, list[float]]]:
         """AP by threshold, for each class that counts in each part; parts without truth are left out."""
         ties_by_row = tally.rows if self.ties == "file" else None
@@ -134,15 +134,24 @@ class AveragePrecision:
                     precisions[class_id] = curves.average_precisions(
                         curve, count, len(self.thresholds), self.recall
                     )
-                elif self.absent_class == "zero":
+                elif zeros:
                     precisions[class_id] = [0.0] * len(self.thresholds)
             if precisions:
                 parts[number] = precisions
         return parts
 
-    def _class_mean(self, parts: Mapping[int, Mapping[int, list[float]]], class_id: int) -> float | None:
-        values = [mean(classes[class_id]) for classes in parts.values() if class_id in classes]
-        return mean(value for value in values if value is not None)
+    def _by_class(
+        self, tally: AveragePrecisionTally, clips: Integers | None, classes: tuple[int, ...]
+    ) -> dict[int, float | None]:
+        """The mean over thresholds, and over the clips in which the class has truth."""
+        parts = self._parts(tally, clips, classes, zeros=False)
+        absent = 0.0 if self.absent_class == "zero" else None
+        table = {}
+        for class_id in classes:
+            values = [mean(precisions[class_id]) for precisions in parts.values() if class_id in precisions]
+            known = mean(value for value in values if value is not None)
+            table[class_id] = absent if known is None else known
+        return table
 
     def _by_threshold(self, parts: Mapping[int, Mapping[int, list[float]]]) -> dict[Fraction, float | None]:
         table = {}
