@@ -121,7 +121,9 @@ def runs_of(masks, line):
         starts += edges[::2].tolist()
         stops += edges[1::2].tolist()
         counts.append(len(starts))
-        boxes.append(_plain._box(list(zip(edges[::2], edges[1::2], strict=True)), line) if len(edges) else (0,) * 4)
+        boxes.append(
+            _plain._box(list(zip(edges[::2], edges[1::2], strict=True)), line) if len(edges) else (0,) * 4
+        )
     return np.array(starts, np.int64), np.array(stops, np.int64), np.array(counts), np.array(boxes, np.int64)
 
 
@@ -129,7 +131,9 @@ def runs_of(masks, line):
 def test_overlap_pairs_twins_and_dense(a, b, line):
     orders = [np.arange(len(side)) for side in (a, b)]
     groups = [np.array([0, len(side)]) for side in (a, b)]
-    pairs = both("overlap_pairs", *runs_of(a, line), orders[0], groups[0], *runs_of(b, line), orders[1], groups[1])
+    pairs = both(
+        "overlap_pairs", *runs_of(a, line), orders[0], groups[0], *runs_of(b, line), orders[1], groups[1]
+    )
     dense = np.array(a, int) @ np.array(b, int).T
     expected = [(i, j, dense[i, j]) for i in range(len(a)) for j in range(len(b)) if dense[i, j]]
     assert [tuple(pair) for pair in pairs] == expected
@@ -176,12 +180,21 @@ def largest(edges):
     return max(largest(rest), 1 + largest({(a, b) for a, b in rest if a != p and b != t}))
 
 
-@given(st.lists(st.integers(0, 3), max_size=40), st.sampled_from([np.uint8, np.uint16, np.int32]), st.lists(st.integers(0, 1), max_size=4))
+@given(
+    st.lists(st.integers(0, 3), max_size=40),
+    st.sampled_from([np.uint8, np.uint16, np.int32]),
+    st.lists(st.integers(0, 1), max_size=4),
+)
 def test_label_runs_twins(labels, dtype, keep):
     both("label_runs", np.array(labels, dtype), np.array(keep, np.uint8))
 
 
-@given(st.integers(1, 20), st.sampled_from([1, 2, 7, 8, 9, 63, 64, 65, 130]), st.integers(0, 2**32), st.booleans())
+@given(
+    st.integers(1, 20),
+    st.sampled_from([1, 2, 7, 8, 9, 63, 64, 65, 130]),
+    st.integers(0, 2**32),
+    st.booleans(),
+)
 def test_mask_edges_twins(height, width, seed, column):
     rng = np.random.default_rng(seed)
     mask = (rng.random((height, width)) < rng.choice([0.02, 0.5, 0.98])).astype(np.uint8)

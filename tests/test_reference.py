@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import segjudge as sj
+from segjudge.metrics.overlap import Overlap, OverlapTally
+from segjudge.metrics.scores import Facts
 from tests import strategies
 from tests.reference import files, points
 from tests.reference.average_precision import average_precision
@@ -51,10 +53,16 @@ def run(task_id, written, chosen, by, workers=1):
 
 def agrees_on_wad(scene, chosen):
     with TemporaryDirectory() as folder:
-        result = run("wad-2018", files.write_wad(scene, Path(folder)), chosen, ["class", "threshold", "image"])
+        result = run(
+            "wad-2018", files.write_wad(scene, Path(folder)), chosen, ["class", "threshold", "image"]
+        )
     slow = average_precision(scene, **chosen)
     assert close(result.score, slow["score"])
-    for name, fast in (("by_class", result.by_class), ("by_threshold", result.by_threshold), ("by_image", result.by_image)):
+    for name, fast in (
+        ("by_class", result.by_class),
+        ("by_threshold", result.by_threshold),
+        ("by_image", result.by_image),
+    ):
         for key, value in slow[name].items():
             assert close(fast.get(key), value), (name, key)
 
@@ -77,7 +85,9 @@ def test_average_precision(data, chosen):
     agrees_on_wad(scene, chosen)
 
 
-@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in WAD.items() for value in values])
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in WAD.items() for value in values]
+)
 def test_average_precision_of_larger_scenes(name, value):
     rng = np.random.default_rng(abs(hash((name, str(value)))) % 2**32)
     defaults = {key: values[0] for key, values in WAD.items()}
@@ -94,7 +104,9 @@ def test_average_precision_of_larger_scenes(name, value):
 def test_image_precision(data, chosen, overlapping):
     scene = data.draw(
         strategies.scenes(
-            classes=(1,), disjoint_truths=data.draw(st.booleans()), disjoint_predictions=overlapping == "error"
+            classes=(1,),
+            disjoint_truths=data.draw(st.booleans()),
+            disjoint_predictions=overlapping == "error",
         )
     )
     with TemporaryDirectory() as folder:
@@ -146,7 +158,11 @@ def test_every_setting_of_the_table_has_a_reference():
     """A value that is added to a task without an oracle here is noticed."""
     covered = {
         "wad-2018": {name: {text(value) for value in values} for name, values in WAD.items()},
-        "dsb-2018": {"strict": {"true", "false"}, "empty": {"1", "0", "skip"}, "overlapping": {"error", "allow"}},
+        "dsb-2018": {
+            "strict": {"true", "false"},
+            "empty": {"1", "0", "skip"},
+            "overlapping": {"error", "allow"},
+        },
         "badlad": {"measure": {"dice", "iou"}, "average": {"row", "pixels"}, "empty": {"1", "0", "skip"}},
         "emoji": {"empty": {"1", "0", "skip"}},
     }
@@ -173,9 +189,6 @@ def test_every_setting_of_the_table_has_a_reference():
 )
 def test_points_at_the_limits(ious, expected):
     """A mean that equals a limit exactly lands on its upper side, whatever its floats say."""
-    from segjudge.metrics.overlap import Overlap, OverlapTally
-    from segjudge.metrics.scores import Facts
-
     metric = sj.load_task("emoji").metric
     assert isinstance(metric, Overlap)
     part, whole = np.array(ious).T
@@ -183,6 +196,8 @@ def test_points_at_the_limits(ious, expected):
     for order in itertools.permutations(range(len(ious))):
         chosen = list(order)
         tally = OverlapTally(np.arange(len(ious)), zeros, part[chosen], part[chosen], whole[chosen])
-        assert metric.score(tally, Facts((), np.arange(len(ious)), None), frozenset()).points == pytest.approx(expected)
+        assert metric.score(
+            tally, Facts((), np.arange(len(ious)), None), frozenset()
+        ).points == pytest.approx(expected)
     exact = Fraction(sum(Fraction(p, w) for p, w in ious), len(ious))
     assert float(points.emoji(exact)) == pytest.approx(expected)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segjudge.findings import Collector, Where
-from segjudge.masks import Masks
 from segjudge.metrics import AveragePrecision
 
 if TYPE_CHECKING:
@@ -19,13 +19,16 @@ if TYPE_CHECKING:
     from segjudge.formats.source import Source
     from segjudge.images import Images
     from segjudge.instances import Instances
+    from segjudge.masks import Masks
     from segjudge.task import Task
 
 __all__ = ["Outcome", "Reader", "plan", "shared_pixels"]
 
 Integers = NDArray[np.int64]
 
-_CHUNK = 1 << 22  # bytes of text, or what costs as much: smaller chunks cost more calls, larger ones more memory
+_CHUNK = (
+    1 << 22
+)  # bytes of text, or what costs as much: smaller chunks cost more calls, larger ones more memory
 _MOST_IMAGES = 512
 _PAIRWISE = 256  # masks of one image: more are swept, for pairs grow with the square
 
@@ -77,7 +80,7 @@ class Reader:
             predictions = chunk.instances
             found.absorb(chunk.findings)
             if getattr(self.task.submission, "overlapping", None) == "error":
-                _find_overlaps(predictions, predictions.image, found, self.submission_label, self.images, "error")
+                _find_overlaps(predictions, predictions.image, found, self.submission_label, "error")
         if self.truth is not None and scored:
             chunk = self.truth.read(places, self.cap)
             truths = chunk.instances
@@ -101,10 +104,12 @@ class Reader:
     def _check_truths(self, truths: Instances, faults: Collector) -> None:
         if isinstance(self.task.metric, AveragePrecision):
             # Ignored regions may lie under anything: each is a group of its own.
-            group = np.where(truths.ignored, -1 - np.arange(len(truths)), truths.image << 32 | truths.class_ids)
-            _find_overlaps(truths, group, faults, self.truth_label, self.images, "error")
+            group = np.where(
+                truths.ignored, -1 - np.arange(len(truths)), truths.image << 32 | truths.class_ids
+            )
+            _find_overlaps(truths, group, faults, self.truth_label, "error")
         elif getattr(self.task.submission, "overlapping", None) is not None:
-            _find_overlaps(truths, truths.image, faults, self.truth_label, self.images, "warning")
+            _find_overlaps(truths, truths.image, faults, self.truth_label, "warning")
 
 
 def plan(contest: Contest, *, with_truth: bool) -> list[tuple[Integers, bool]]:
@@ -132,7 +137,7 @@ def _cut(places: Integers, weights: Integers) -> Iterator[Integers]:
         return
     number = np.maximum(np.cumsum(weights) // _CHUNK, np.arange(len(places)) // _MOST_IMAGES)
     bounds = np.flatnonzero(np.concatenate([[True], number[1:] != number[:-1], [True]]))
-    for begin, end in zip(bounds[:-1], bounds[1:], strict=True):
+    for begin, end in itertools.pairwise(bounds):
         yield places[begin:end]
 
 
@@ -178,7 +183,6 @@ def _find_overlaps(
     group: Integers,
     findings: Collector,
     label: str,
-    images: Images,
     level: Literal["error", "warning"],
 ) -> None:
     for first, second in shared_pixels(instances.masks, group).tolist():

@@ -6,6 +6,7 @@ what is wrong with one that is not.
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -53,6 +54,7 @@ class Scratch:
         self.stops = np.empty(0, np.int64)
 
     def reserve(self, runs: int) -> tuple[Integers, Integers]:
+        """Room for so many starts and stops."""
         if runs > len(self.starts):
             self.starts = np.empty(runs + runs // 4, np.int64)
             self.stops = np.empty_like(self.starts)
@@ -83,7 +85,7 @@ class Rle:
         if self.origin not in {0, 1}:
             raise MaskError(f"The first pixel is number 0 or 1, not {self.origin!r}.")
         for mark in (self.between, self.after or " "):
-            if len(mark) != 1 or mark.isdigit() or not mark.isascii() or mark in "-+.\"\n\r":
+            if len(mark) != 1 or mark.isdigit() or not mark.isascii() or mark in '-+."\n\r':
                 raise MaskError(f"A mark is one ASCII character that is no part of a number, not {mark!r}.")
         if self.between == self.after:
             raise MaskError("`between` and `after` must differ, or `after` be empty.")
@@ -98,7 +100,11 @@ class Rle:
         edges = mask_edges(np.asarray(mask), self.order)
         indptr = np.array([0, len(edges) // 2], np.int64)
         text, _ = kernels.format_runs(
-            np.ascontiguousarray(edges[::2]), np.ascontiguousarray(edges[1::2]), indptr, self.origin, *self.marks
+            np.ascontiguousarray(edges[::2]),
+            np.ascontiguousarray(edges[1::2]),
+            indptr,
+            self.origin,
+            *self.marks,
         )
         return text.tobytes().decode("ascii")
 
@@ -126,7 +132,7 @@ class Rle:
         begins = ends - np.array([len(cell) for cell in cells], np.int64)
         shapes = np.tile(np.array(shape or (-1, -1), np.int64), (len(cells), 1))
         masks, status = self.read(np.frombuffer(b"".join(cells), np.uint8), begins, ends, shapes, Scratch())
-        for place in np.flatnonzero(status & kernels.BAD):
+        for place in np.flatnonzero(status & kernels.BAD).tolist():
             problem = next(self.explain(texts[place], shape))
             raise MaskError(f"Mask {place}: {problem.message}", problem.advice)
         return masks
@@ -208,8 +214,9 @@ class Rle:
         if foreign:
             yield Problem(
                 "rle-bad-delimiter",
-                f"The cell holds {foreign[0]!r} between numbers: \"{_short(text)}\".",
-                f"This task writes runs as `{self._example()}`{'' if self.after else ', parted by ' + _name(self.between)}.",
+                f'The cell holds {foreign[0]!r} between numbers: "{_short(text)}".',
+                f"This task writes runs as `{self._example()}`"
+                + ("." if self.after else f", parted by {_name(self.between)}."),
             )
         marks = set(foreign) | ({self.between} if self.after or self.between != " " else set())
         for mark in sorted(marks):
@@ -230,10 +237,10 @@ class Rle:
             elif len(words) != 2:
                 yield Problem(
                     "rle-bad-delimiter",
-                    f"{len(words)} numbers stand between two {_name(self.after)} signs: \"{_short(part.strip())}\"."
+                    f'{len(words)} numbers stand between two {_name(self.after)} signs: "{_short(part.strip())}".'
                     if words
                     else f"Two {_name(self.after)} signs stand with nothing between them.",
-                    f"Close every pair of start and length with {_name(self.after)}: `1 3{self.after}10 5{self.after}`.",
+                    f"Close every pair with {_name(self.after)}: `1 3{self.after}10 5{self.after}`.",
                 )
             pairs += zip(words[::2], words[1::2], strict=False)
 
@@ -265,7 +272,9 @@ class Rle:
                     "Starts and lengths are whole numbers in plain digits: cast to int before writing.",
                 )
                 continue
-            padded = [w for w in (start, length) if len(w) > _MOST_DIGITS and len(w.lstrip("-0")) <= _MOST_DIGITS]
+            padded = [
+                w for w in (start, length) if len(w) > _MOST_DIGITS and len(w.lstrip("-0")) <= _MOST_DIGITS
+            ]
             if padded:
                 yield Problem(
                     "rle-not-integer",
@@ -304,7 +313,7 @@ class Rle:
 
     def _disorder(self, runs: list[tuple[int, int]]) -> Iterator[Problem]:
         ordered = sorted(runs)
-        for (start, length), (following, other) in zip(ordered, ordered[1:], strict=False):
+        for (start, length), (following, other) in itertools.pairwise(ordered):
             if start + length > following:
                 yield Problem(
                     "rle-overlap",
@@ -380,7 +389,10 @@ class CocoRle:
         if (
             not isinstance(size, (list, tuple))
             or len(size) != 2
-            or not all(isinstance(side, (int, np.integer)) and not isinstance(side, bool) and side >= 0 for side in size)
+            or not all(
+                isinstance(side, (int, np.integer)) and not isinstance(side, bool) and side >= 0
+                for side in size
+            )
         ):
             raise MaskError(f"`size` is [height, width] in whole numbers, not {size!r}.")
         if isinstance(counts, (str, bytes)):
@@ -442,5 +454,3 @@ def counts_from_text(text: str | bytes) -> list[int]:
     if shift:
         raise MaskError("COCO's run text ends in the middle of a number.", "Was the string cut?")
     return counts
-
-

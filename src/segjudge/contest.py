@@ -54,7 +54,8 @@ class Contest:
         """The contest, with what is wrong with ids and sizes added to both sides' findings."""
         if usage and (manifest is None or manifest.usage is None):
             raise UsageError(
-                "--usage needs to know the usage of every image.", "Give --images with a file that has a column Usage."
+                "--usage needs to know the usage of every image.",
+                "Give --images with a file that has a column Usage.",
             )
         images = _merged(manifest, truth)
         closed = manifest is not None or truth is not None
@@ -66,10 +67,9 @@ class Contest:
         if not closed:
             known = len(images)
         contest = cls(task, submission, truth, images, known, images.scored(usage)[:known])
-        if truth is not None:
-            if truth.source is not None:
-                truth.source.bind(images)
-                contest._complete_truth(manifest, truth.findings)
+        if truth is not None and truth.source is not None:
+            truth.source.bind(images)
+            contest._complete_truth(manifest, truth.findings)
         if submission is not None and submission.source is not None:
             submission.source.bind(images)
             contest._check_ids(submission, closed=closed)
@@ -130,7 +130,7 @@ class Contest:
             return
         place = self.images.find(source.image_ids)[entries.image]
         foreign = place >= self.known
-        strange_class = self._check_classes(submission, place, foreign)
+        strange_class = self._check_classes(submission, place)
         for row in np.flatnonzero(foreign & ~strange_class).tolist():
             self._unknown(submission, row, int(place[row]))
         good = ~foreign & ~strange_class
@@ -140,7 +140,7 @@ class Contest:
         if closed:
             self._check_missing(submission, place, good)
 
-    def _check_classes(self, submission: Submission, place: Integers, foreign: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _check_classes(self, submission: Submission, place: Integers) -> NDArray[np.bool_]:
         """The rows whose class is none of the task's; those that could not be read have findings already."""
         entries = submission.entries
         if not self.task.classes:
@@ -158,7 +158,11 @@ class Contest:
                     f"Ids are <image>_<class>, the class being one of {_listed(self.task.classes)}.",
                 )
                 continue
-            near = " That is a group of the truth, which is never predicted." if class_id in self.task.ignored else ""
+            near = (
+                " That is a group of the truth, which is never predicted."
+                if class_id in self.task.ignored
+                else ""
+            )
             submission.findings.add(
                 "unknown-class",
                 where,
@@ -221,7 +225,10 @@ class Contest:
         for row in np.flatnonzero(good)[strangers].tolist():
             where = self._where(submission, row, int(place[row]))
             submission.findings.add(
-                "unknown-id", where, f"{where.image!r} is no row of this competition.", "Write the rows of the sample."
+                "unknown-id",
+                where,
+                f"{where.image!r} is no row of this competition.",
+                "Write the rows of the sample.",
             )
         if self.task.submission.missing == "empty":
             return
@@ -258,7 +265,9 @@ class Contest:
         return Where(
             file=submission.label,
             row=int(submission.entries.rows[row]) or None,
-            image=self.row_id(place, class_id) if class_id >= 0 or not self.semantic else self.images.ids[place],
+            image=self.row_id(place, class_id)
+            if class_id >= 0 or not self.semantic
+            else self.images.ids[place],
             class_=str(class_id) if self.task.classes and class_id >= 0 else None,
         )
 

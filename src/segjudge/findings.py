@@ -54,6 +54,7 @@ class Where:
         return " ".join(parts)
 
     def to_json(self) -> dict[str, Any]:
+        """The place as plain data, every key there."""
         return {
             "file": self.file,
             "row": self.row,
@@ -81,9 +82,12 @@ class Finding:
 
     def __str__(self) -> str:
         place = str(self.where)
-        return f"{place + ': ' if place else ''}{self.level} {self.code}: {self.message} {self.advice}".rstrip()
+        return (
+            f"{place + ': ' if place else ''}{self.level} {self.code}: {self.message} {self.advice}".rstrip()
+        )
 
     def to_json(self) -> dict[str, Any]:
+        """The finding as plain data."""
         return {
             "code": self.code,
             "level": self.level,
@@ -117,6 +121,7 @@ class Diagnosis:
         return set(self.totals)
 
     def to_json(self) -> dict[str, Any]:
+        """The diagnosis as plain data: what `check --json` prints."""
         return {
             "ok": self.ok,
             "findings": [finding.to_json() for finding in self.findings],
@@ -150,9 +155,7 @@ class Collector:
         """True while a finding of this code would be kept: building its words is worth the time."""
         return self.sink is not None or self.cap is None or self._kept_by_code[code] < self.cap
 
-    def add(
-        self, code: str, where: Where, message: str, advice: str = "", *, level: Level = "error"
-    ) -> None:
+    def add(self, code: str, where: Where, message: str, advice: str = "", *, level: Level = "error") -> None:
         """Keep or count one finding."""
         self.extend([Finding(code, level, where, message, advice)])
 

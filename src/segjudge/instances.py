@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from segjudge.masks import Masks
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from segjudge.masks import Masks
 
 __all__ = ["Instances"]
 
@@ -27,7 +27,9 @@ class Instances:
 
     image_ids: tuple[str, ...]  # the images, with and without instances
     image: Integers  # (N,) place in image_ids
-    class_ids: Integers  # (N,) 0 where the task has no classes; of an ignored region what it stands for, 0: all
+    class_ids: (
+        Integers  # (N,) 0 where the task has no classes; of an ignored region what it stands for, 0: all
+    )
     confidences: NDArray[np.float64]  # (N,) a prediction's own; 1 for truths
     ignored: NDArray[np.bool_]  # (N,) regions of the truth that are not evaluated
     rows: Integers  # (N,) line of the file, 0 where there is none

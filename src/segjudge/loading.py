@@ -62,7 +62,8 @@ class Submission(Opened):
     __slots__ = ()
 
 
-_NOTHING = Entries(*(np.zeros(0, np.int64) for _ in range(3)), np.zeros(0, np.bool_))
+_NONE = np.zeros(0, np.int64)
+_NOTHING = Entries(_NONE, _NONE, _NONE, np.zeros(0, np.bool_))
 
 
 def read_submission(task: Task, path: str | Path, *, findings: Collector | None = None) -> Submission:
@@ -95,7 +96,9 @@ def read_truth(task: Task, path: str | Path, *, findings: Collector | None = Non
         from segjudge.formats.picture_table import open_truth_archive  # noqa: PLC0415 - Pillow is heavy
 
         pictures = open_truth_archive(place, label, task, found)
-        return Truth(task, place, label, found, pictures, pictures.entries() if pictures else _NOTHING, workspace)
+        return Truth(
+            task, place, label, found, pictures, pictures.entries() if pictures else _NOTHING, workspace
+        )
     if _is_json(place, task):
         from segjudge.formats.coco import open_coco_truth  # noqa: PLC0415 - most truths are tables
 
@@ -258,12 +261,16 @@ def _manifest(rows: list[tuple[int, list[str]]], label: str, findings: Collector
     columns: dict[str, list[str]] = {name: [] for name in ("Clip", "Usage") if name in header}
     for line, cells in rows[1:]:
         if len(cells) != len(header):
-            findings.add("bad-field-count", Where(file=label, row=line), f"{len(cells)} fields, not {len(header)}.")
+            findings.add(
+                "bad-field-count", Where(file=label, row=line), f"{len(cells)} fields, not {len(header)}."
+            )
             continue
         record = dict(zip(header, cells, strict=True))
         image, where = record["ImageId"], Where(file=label, row=line, image=record["ImageId"])
         sides = [record[name].strip() for name in ("Height", "Width")]
-        if not all(side.isascii() and side.isdigit() and 0 < len(side) < 10 and int(side) > 0 for side in sides):
+        if not all(
+            side.isascii() and side.isdigit() and 0 < len(side) < 10 and int(side) > 0 for side in sides
+        ):
             findings.add("shape-mismatch", where, f"{sides[0]!r} x {sides[1]!r} is no size in pixels.")
             continue
         if image in ids:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,6 +16,7 @@ from segjudge.errors import MaskError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from fractions import Fraction
 
 __all__ = ["Masks", "Order", "Overlaps", "exceeding_bits", "ragged"]
 
@@ -146,8 +146,7 @@ class Masks:
         """(N, H, W) pictures; all masks must have one known shape."""
         if not len(self):
             return np.zeros((0, 0, 0), np.bool_)
-        height, width = (int(side) for side in self.shapes[0])
-        if height < 0 or (self.shapes != self.shapes[0]).any():
+        if self.shapes[0, 0] < 0 or (self.shapes != self.shapes[0]).any():
             raise MaskError(
                 "Masks of several or unknown sizes do not fit one array.", "Ask for `picture(i)` one by one."
             )
@@ -188,8 +187,19 @@ class Masks:
                 "Decode both in one order.",
             )
         if groups is None:
-            if len({tuple(shape) for shape in [*self.shapes.tolist(), *other.shapes.tolist()] if shape[0] >= 0}) > 1:
-                raise MaskError("Masks of images of different sizes do not overlap.", "Compare one image at a time.")
+            if (
+                len(
+                    {
+                        tuple(shape)
+                        for shape in [*self.shapes.tolist(), *other.shapes.tolist()]
+                        if shape[0] >= 0
+                    }
+                )
+                > 1
+            ):
+                raise MaskError(
+                    "Masks of images of different sizes do not overlap.", "Compare one image at a time."
+                )
             groups = np.zeros(len(self), np.int64), np.zeros(len(other), np.int64)
         sides = _grouped(*groups)
         pairs = kernels.overlap_pairs(
@@ -269,7 +279,9 @@ def mask_edges(mask: NDArray[Any], order: Order) -> Integers:
     Raises MaskError if the mask is not (height, width) or holds more than 0 and 1 (or 0 and 255).
     """
     if mask.ndim != 2:
-        raise MaskError(f"A mask has two axes, this one has {mask.ndim}.", "Give an array of (height, width).")
+        raise MaskError(
+            f"A mask has two axes, this one has {mask.ndim}.", "Give an array of (height, width)."
+        )
     if mask.dtype != np.bool_:
         mask = _two_valued(mask)
     return kernels.mask_edges(np.ascontiguousarray(mask).view(np.uint8), order == "column")
@@ -317,7 +329,9 @@ def _extents(starts: Integers, stops: Integers, indptr: Integers, line: Integers
     return extents
 
 
-def _grouped(first: Integers, second: Integers) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
+def _grouped(
+    first: Integers, second: Integers
+) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
     """For both sides the order by group and the bounds of the groups that both have."""
     common = np.intersect1d(first, second)
     sides = []
@@ -349,7 +363,7 @@ def _turned(mask: Masks, order: Order) -> Masks:
     np.add.at(box, starts + base, 1)
     np.add.at(box, stops + base, -1)
     picture = np.cumsum(box[:-1], dtype=np.int8).reshape(lines, places)
-    edges = kernels.mask_edges(np.ascontiguousarray(picture.T).view(np.uint8), False)
+    edges = kernels.mask_edges(np.ascontiguousarray(picture.T).view(np.uint8), False)  # noqa: FBT003 - by row
     starts, stops = _split_at_lines(edges[::2], edges[1::2], lines)
     place = starts // lines
     base = (place + first) * other_length + first_line - place * lines

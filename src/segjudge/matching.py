@@ -57,7 +57,7 @@ def claim(
     prediction, truth, bits = overlaps.prediction[able], overlaps.truth[able], bits[able]
     confidence = predictions.confidences[prediction]
     if _each_once(prediction):
-        order = np.lexsort((truth, -confidence))
+        order: Integers = np.lexsort((truth, -confidence))
     else:
         order = _order_of_choice(overlaps, able, confidence, predictions.masks)
     hits, found = kernels.greedy_hits(
@@ -125,7 +125,7 @@ def _each_once(places: Integers) -> bool:
 
 def _order_of_choice(
     overlaps: Overlaps, able: Integers, confidence: NDArray[np.float64], masks: Masks
-) -> list[int]:
+) -> Integers:
     """Pairs by confidence, then greatest IoU, then the masks' pixels: no trace of the file's order."""
     prediction, truth = overlaps.prediction[able], overlaps.truth[able]
     shared, union = overlaps.shared[able].tolist(), overlaps.unions[able].tolist()
@@ -138,7 +138,7 @@ def _order_of_choice(
         (-c, -best[p], content[p], p, -value, t)
         for c, p, value, t in zip(confidence.tolist(), prediction.tolist(), iou, truth.tolist(), strict=True)
     ]
-    return sorted(range(len(keys)), key=keys.__getitem__)
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
 
 
 def _content(masks: Masks, place: int) -> bytes:

@@ -12,7 +12,6 @@ import numpy as np
 from segjudge.chunks import Reader, plan
 from segjudge.contest import Contest
 from segjudge.errors import SubmissionError, TruthError, UsageError
-from segjudge.findings import Diagnosis
 from segjudge.metrics.scores import Facts
 from segjudge.spread import outcomes
 from segjudge.task import decimal_text
@@ -21,13 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from fractions import Fraction
 
+    from segjudge.findings import Diagnosis
     from segjudge.images import Images
     from segjudge.loading import Submission, Truth
     from segjudge.metrics import Scores
     from segjudge.task import Task
 
 __all__ = ["Result", "check", "check_truth", "score"]
-
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +109,9 @@ def check_truth(
     if truth.source is not None:
         reader = Reader.of(contest, truth.findings.cap, with_truth=True)
         chunks = plan(contest, with_truth=True)
-        for number, outcome in enumerate(outcomes(reader, chunks, workers, processes=truth.source.holds_gil), start=1):
+        for number, outcome in enumerate(
+            outcomes(reader, chunks, workers, processes=truth.source.holds_gil), start=1
+        ):
             truth.findings.absorb(outcome.truth)
             if progress is not None:
                 progress(number, len(chunks))
@@ -145,9 +146,7 @@ def score(
         hashes = [receipt.result() for receipt in receipts]
     if not diagnosis.ok:
         raise SubmissionError(_refusal(submission.label, diagnosis), diagnosis)
-    facts = Facts(
-        tuple(task.classes), np.flatnonzero(contest.scored), contest.images.clip_numbers()
-    )
+    facts = Facts(tuple(task.classes), np.flatnonzero(contest.scored), contest.images.clip_numbers())
     scores = _scores(task, run, facts, parts)
     return Result(
         task.id,

@@ -41,7 +41,9 @@ def outcomes(
             yield from _in_order(pool, _run, chunks, workers)
     else:
         with ThreadPoolExecutor(workers, "segjudge") as pool:
-            yield from _in_order(pool, lambda places, scored: reader.run(places, scored=scored), chunks, workers)
+            yield from _in_order(
+                pool, lambda places, scored: reader.run(places, scored=scored), chunks, workers
+            )
 
 
 def _in_order(

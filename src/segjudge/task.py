@@ -18,7 +18,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from segjudge.errors import TaskError, UsageError
+from segjudge.errors import MaskError, TaskError, UsageError
 from segjudge.matching import MOST_THRESHOLDS
 from segjudge.metrics import METRICS, Metric
 
@@ -136,7 +136,7 @@ class Task:
         return _described(get_type_hints(type(owner))[name])
 
     def with_settings(self, pairs: Iterable[str]) -> Task:
-        """This task with settings `name=value` changed; raises UsageError for one that it does not have.
+        """The task with settings `name=value` changed; raises UsageError for one that it does not have.
 
         >>> load_task("dsb-2018").with_settings(["strict=false"]).settings["strict"]
         False
@@ -147,7 +147,7 @@ class Task:
             name = name.strip()
             if not equals:
                 raise UsageError(f"--set {pair}: a setting is written name=value.")
-            task = task._with(name, text.strip())  # noqa: SLF001 - of the same class
+            task = task._with(name, text.strip())
         return task
 
     def _places(self) -> dict[str, tuple[Any, str]]:
@@ -193,7 +193,9 @@ def builtin_ids() -> list[str]:
     True
     """
     folder = resources.files("segjudge") / "tasks"
-    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+    return sorted(
+        entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")
+    )
 
 
 def load_task(name: str | Path, settings: Iterable[str] = ()) -> Task:
@@ -238,7 +240,7 @@ def _built(data: dict[str, Any], text: str) -> Task:
         raise ValueError(f"version must be {VERSION}, it is {data.get('version')!r}")
     for name in ("submission", "truth", "metric"):
         if not isinstance(data.get(name), dict):
-            raise ValueError(f"the table [{name}] is missing")
+            raise ValueError(f"the table [{name}] is missing")  # noqa: TRY004 - every fault of a task file is one kind
     submission = dict(data["submission"])
     form = submission.pop("form", None)
     forms: dict[str, type[TableForm | ArchiveForm]] = {"table": TableForm, "archive": ArchiveForm}
@@ -291,7 +293,9 @@ def _instance(kind: type[Any], options: dict[str, Any], where: str) -> Any:  # n
     missing = [
         name
         for name, f in known.items()
-        if name not in values and f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+        if name not in values
+        and f.default is dataclasses.MISSING
+        and f.default_factory is dataclasses.MISSING
     ]
     if missing:
         raise ValueError(f"{where} lacks {', '.join(missing)}: a choice is never left to a default")
@@ -301,7 +305,9 @@ def _instance(kind: type[Any], options: dict[str, Any], where: str) -> Any:  # n
 def _no_strangers(options: Mapping[str, Any], known: set[str], where: str) -> None:
     strangers = sorted(set(options) - known)
     if strangers:
-        raise ValueError(f"{where} has the unknown key {strangers[0]!r}; known are {', '.join(sorted(known))}")
+        raise ValueError(
+            f"{where} has the unknown key {strangers[0]!r}; known are {', '.join(sorted(known))}"
+        )
 
 
 def _class_id(key: str) -> int:
@@ -312,38 +318,48 @@ def _class_id(key: str) -> int:
 
 def _check(task: Task) -> None:
     """What no single option can see."""
-    form, roles = task.submission, list(task.submission.columns.values())
-    for columns in (form.columns, task.truth.columns):
-        used = list(columns.values())
-        unknown = sorted(set(used) - _ROLES)
-        if unknown:
-            raise ValueError(f"{unknown[0]!r} is no role of a column; roles are {', '.join(sorted(_ROLES))}")
-        if len(set(used)) != len(used):
-            raise ValueError("two columns have one role")
-        if len(_IMAGE_ROLES & set(used)) != 1:
-            raise ValueError("exactly one column says which image: the role image or image-class")
-        content = "file" if isinstance(form, ArchiveForm) else "runs"
-        if content not in used:
-            raise ValueError(f"a column with the role {content} is missing")
-    lacking = {role for role in task.metric.needs - set(roles) if not (role == "image" and "image-class" in roles)}
+    for columns in (task.submission.columns, task.truth.columns):
+        _check_columns(columns, "file" if isinstance(task.submission, ArchiveForm) else "runs")
+    roles = set(task.submission.columns.values())
+    lacking = task.metric.needs - roles - ({"image"} if "image-class" in roles else set())
     if lacking:
-        raise ValueError(f"the metric needs a column with the role {sorted(lacking)[0]}")
-    if ("image-class" in roles or "class" in roles) and not task.classes:
+        raise ValueError(f"the metric needs a column with the role {min(lacking)}")
+    if roles & {"image-class", "class"} and not task.classes:
         raise ValueError("[classes] is empty, but a column names classes")
-    thresholds = getattr(task.metric, "thresholds", (Fraction(1, 2),))
+    if "confidence" not in roles and task.submission.missing is None:
+        raise ValueError("[submission] lacks missing: what to do with an image that has no row")
+    if isinstance(task.submission, TableForm):
+        _check_dialect(task.submission)
+    _check_metric(task.metric)
+
+
+def _check_columns(columns: Mapping[str, str], content: str) -> None:
+    used = list(columns.values())
+    unknown = sorted(set(used) - _ROLES)
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is no role of a column; roles are {', '.join(sorted(_ROLES))}")
+    if len(set(used)) != len(used):
+        raise ValueError("two columns have one role")
+    if len(_IMAGE_ROLES & set(used)) != 1:
+        raise ValueError("exactly one column says which image: the role image or image-class")
+    if content not in used:
+        raise ValueError(f"a column with the role {content} is missing")
+
+
+def _check_dialect(form: TableForm) -> None:
+    try:
+        _ = form.rle
+    except MaskError as error:
+        raise ValueError(str(error)) from None
+
+
+def _check_metric(metric: Metric) -> None:
+    thresholds = getattr(metric, "thresholds", (Fraction(1, 2),))
     if not 0 < len(thresholds) <= MOST_THRESHOLDS or len(set(thresholds)) != len(thresholds):
         raise ValueError(f"thresholds are 1 to {MOST_THRESHOLDS} different numbers")
     if any(not 0 <= t < 1 or t.denominator > _MOST_DENOMINATOR for t in thresholds):
         raise ValueError("a threshold lies in [0, 1) and has at most six decimals")
-    needs_missing = "confidence" not in roles
-    if needs_missing and form.missing is None:
-        raise ValueError("[submission] lacks missing: what to do with an image that has no row")
-    if isinstance(form, TableForm):
-        try:
-            _ = form.rle
-        except Exception as error:  # noqa: BLE001 - MaskError, named late so that codecs stay unloaded
-            raise ValueError(str(error)) from None
-    bands = getattr(task.metric, "points", ())
+    bands = getattr(metric, "points", ())
     if bands and min(band.start for band in bands) > 0:
         raise ValueError("[[metric.points]] has no band from 0")
 
@@ -351,11 +367,13 @@ def _check(task: Task) -> None:
 # ------------------------------------------------------------------------------------------------ types
 
 
-def _coerced(value: Any, hint: Any) -> Any:  # noqa: ANN401, PLR0911, C901 - one line a kind of type
+def _coerced(value: Any, hint: Any) -> Any:  # noqa: ANN401, PLR0911, PLR0912, C901 - a few lines a kind of type
     """The value as its type wants it; raises ValueError where it does not fit."""
     origin = get_origin(hint)
     if origin in {Union, types.UnionType}:
-        return None if value is None else _coerced(value, next(a for a in get_args(hint) if a is not type(None)))
+        return (
+            None if value is None else _coerced(value, next(a for a in get_args(hint) if a is not type(None)))
+        )
     if origin is Literal:
         allowed = get_args(hint)
         if not isinstance(value, bool):

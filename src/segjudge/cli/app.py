@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
@@ -51,7 +51,9 @@ def options(*decorators: Callable[[Verb], Verb]) -> Callable[[Verb], Verb]:
     return decorate
 
 
-_json = click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON object on standard output.")
+_json = click.option(
+    "--json", "as_json", is_flag=True, help="Print exactly one JSON object on standard output."
+)
 _quiet = click.option("--quiet", is_flag=True, help="Print nothing beside the result.")
 _common = options(_json, _quiet)
 _set = click.option(
@@ -61,7 +63,11 @@ _images = click.option(
     "--images", "manifest", metavar="FILE", help="The images: ImageId,Height,Width[,Clip][,Usage]."
 )
 _workers = click.option(
-    "--workers", type=click.IntRange(1), default=None, metavar="N", help="Threads or processes; default: all cores."
+    "--workers",
+    type=click.IntRange(1),
+    default=None,
+    metavar="N",
+    help="Threads or processes; default: all cores.",
 )
 _task = click.argument("task")
 _submission = click.argument("submission")
@@ -134,7 +140,9 @@ def check(
     known = read_truth(loaded, truth) if truth is not None else None
     opened = read_submission(loaded, submission, findings=findings)
     with output.progress("checking") as progress:
-        diagnosis = run(loaded, opened, truth=known, images=images, workers=_count(workers), progress=progress)
+        diagnosis = run(
+            loaded, opened, truth=known, images=images, workers=_count(workers), progress=progress
+        )
     printing.diagnosis(diagnosis, output, streamed=everything)
     finish(0 if diagnosis.ok else SubmissionError.exit_status)
 
@@ -177,7 +185,9 @@ def check_truth(
 @_truth
 @_submission
 @_images
-@click.option("--usage", type=click.Choice(["Public", "Private", "Ignored"]), help="Score images of one usage.")
+@click.option(
+    "--usage", type=click.Choice(["Public", "Private", "Ignored"]), help="Score images of one usage."
+)
 @click.option("--by", metavar="PARTS", default="", help="Also by class, threshold, image (comma-separated).")
 @_set
 @_workers
@@ -244,28 +254,27 @@ def _findings(output: Output, *, everything: bool) -> Collector:
 
 
 def _count(workers: int | None) -> int:
-    return workers if workers is not None else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    return (
+        workers
+        if workers is not None
+        else len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else 1
+    )
 
 
 def main() -> None:
     """The entry point: every way out has its status, and no way shows a traceback."""
-    as_json = "--json" in sys.argv
-    output = Output(as_json)
+    output = Output(as_json="--json" in sys.argv)
     try:
         app(standalone_mode=False)
     except click.exceptions.Exit as leave:
         finish(leave.exit_code)
-    except click.Abort:
-        finish(INTERRUPTED)
     except click.ClickException as error:
-        if as_json:
-            message = error.format_message()
-            output.object({"error": {"kind": "usage", "message": message, "advice": "See segjudge --help."}})
-        error.show(sys.stderr)
-        finish(UsageError.exit_status)
+        _misused(error, output)
     except SegjudgeError as error:
         fail(error, output)
-    except KeyboardInterrupt:
+    except (click.Abort, KeyboardInterrupt):
         sys.stderr.write("segjudge: interrupted.\n")
         finish(INTERRUPTED)
     except BrokenPipeError:
@@ -273,10 +282,18 @@ def main() -> None:
         finish(0)
     except OSError as error:
         fail(UsageError(f"{error.filename or 'A file'} cannot be read: {error.strerror or error}."), output)
-    except Exception as error:  # noqa: BLE001 - the last resort: people get a sentence, never a traceback
+    except Exception as error:  # the last resort: people get a sentence, never a traceback
         if os.environ.get("SEGJUDGE_DEBUG"):
             raise
         fail(_internal(error), output)
+
+
+def _misused(error: click.ClickException, output: Output) -> NoReturn:
+    if output.as_json:
+        message = error.format_message()
+        output.object({"error": {"kind": "usage", "message": message, "advice": "See segjudge --help."}})
+    error.show(sys.stderr)
+    finish(UsageError.exit_status)
 
 
 def _internal(error: Exception) -> SegjudgeError:

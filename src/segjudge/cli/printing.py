@@ -43,7 +43,9 @@ def task(shown: Task, output: Output) -> None:
     output.line()
     for name, value in shown.settings.items():
         output.line(f"{name} = {_setting(value)}   ({shown.choices(name)})")
-        output.line(f"{_INDENT}“{shown.words[name]}”" if name in shown.words else f"{_INDENT}the page is silent")
+        output.line(
+            f"{_INDENT}“{shown.words[name]}”" if name in shown.words else f"{_INDENT}the page is silent"
+        )
     output.line()
     output.line("Change a setting with --set name=value.")
 
@@ -54,11 +56,17 @@ def doctor(facts: dict[str, Any], output: Output) -> None:
         output.object(facts)
         return
     output.line(f"segjudge {facts['segjudge']}, Python {facts['python']}, {facts['machine']}")
-    slow = "" if facts["kernels"] == "compiled" else ": same results, much slower. Install a C compiler and reinstall"
+    slow = (
+        ""
+        if facts["kernels"] == "compiled"
+        else ": same results, much slower. Install a C compiler and reinstall"
+    )
     output.line(f"kernels: {facts['kernels']}{slow}")
     output.line("libraries: " + ", ".join(f"{name} {number}" for name, number in facts["libraries"].items()))
     for extra, there in facts["extras"].items():
-        output.line(f"extra {extra}: {'installed' if there else f'''pip install 'segjudge[{extra}]' '''.strip()}")
+        output.line(
+            f"extra {extra}: {'installed' if there else f'''pip install 'segjudge[{extra}]' '''.strip()}"
+        )
 
 
 def diagnosis(found: Diagnosis, output: Output, *, streamed: bool) -> None:

@@ -14,7 +14,7 @@ from segjudge.errors import SegjudgeError, SubmissionError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["INTERRUPTED", "Output", "finish", "fail"]
+__all__ = ["INTERRUPTED", "Output", "fail", "finish"]
 
 INTERRUPTED = 130
 _INTERNAL = 3

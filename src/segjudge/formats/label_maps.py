@@ -107,7 +107,8 @@ class _Pictures:
 
     def weights(self) -> Integers:
         """A byte for every four pixels: what decoding and scanning a picture costs."""
-        return np.maximum(np.prod(np.maximum(self.shapes, 0), axis=1) // 4, 4096)
+        pixels: Integers = np.prod(np.maximum(self.shapes, 0), axis=1)
+        return np.maximum(pixels // 4, 4096)
 
     def bind(self, images: Images) -> None:
         """See `Source`."""
@@ -210,7 +211,11 @@ class LabelMapSource(_Pictures):
     def _meaning(self, values: Integers) -> tuple[Integers, NDArray[np.bool_], NDArray[np.bool_]]:
         """Class, whether ignored, and whether anything at all, of each value."""
         if self.scheme == "instance":
-            return np.zeros(len(values), np.int64), np.zeros(len(values), np.bool_), np.ones(len(values), np.bool_)
+            return (
+                np.zeros(len(values), np.int64),
+                np.zeros(len(values), np.bool_),
+                np.ones(len(values), np.bool_),
+            )
         ignored = np.isin(values, list(self.ignored))
         class_ids = values // _PER_CLASS
         class_ids[ignored] = [self.ignored[value] for value in values[ignored].tolist()]

@@ -92,9 +92,11 @@ class ByteFile:
 
     @property
     def size(self) -> int:
+        """Bytes in the file."""
         return self.path.stat().st_size
 
     def close(self) -> None:
+        """Let go of the file; reading opens it again."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -119,7 +121,9 @@ def existing(path: str | Path, workspace: Workspace) -> Path:
         return spooled
     found = Path(path)
     if not found.exists():
-        raise UsageError(f"There is no file or folder {str(path)!r}.", "Check the spelling and the folder you are in.")
+        raise UsageError(
+            f"There is no file or folder {str(path)!r}.", "Check the spelling and the folder you are in."
+        )
     return found
 
 
@@ -130,7 +134,10 @@ def plain_file(
     where = Where(file=label)
     if path.is_dir():
         findings.add(
-            "bad-archive", where, "This is a folder, and this task's submission is one table.", "Name the CSV file in it."
+            "bad-archive",
+            where,
+            "This is a folder, and this task's submission is one table.",
+            "Name the CSV file in it.",
         )
         return None
     with path.open("rb") as file:
@@ -172,7 +179,11 @@ def _blocks(file: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
 
 
 def _unpack(
-    blocks: Callable[[], Iterator[bytes]], findings: Collector, where: Where, max_unpacked: int, workspace: Workspace
+    blocks: Callable[[], Iterator[bytes]],
+    findings: Collector,
+    where: Where,
+    max_unpacked: int,
+    workspace: Workspace,
 ) -> Path | None:
     errors, target, total = findings.errors, workspace.new_file(), 0
     try:
@@ -189,9 +200,17 @@ def _unpack(
                     return None
                 out.write(block)
     except NotImplementedError as error:
-        findings.add("bad-compression", where, f"The zip is packed in a way that cannot be read: {error}.", "Use Deflate.")
+        findings.add(
+            "bad-compression",
+            where,
+            f"The zip is packed in a way that cannot be read: {error}.",
+            "Use Deflate.",
+        )
     except (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, ValueError) as error:
         findings.add(
-            "bad-archive", where, f"The archive is broken or encrypted: {error}.", "Pack it again, without a password."
+            "bad-archive",
+            where,
+            f"The archive is broken or encrypted: {error}.",
+            "Pack it again, without a password.",
         )
     return target if findings.errors == errors else None

@@ -48,7 +48,13 @@ class PictureTableSource:
     holds_gil = True
 
     def __init__(
-        self, tree: Tree, label: str, table: str, rows: Sequence[PictureRow], binarize: int | None, max_pixels: int
+        self,
+        tree: Tree,
+        label: str,
+        table: str,
+        rows: Sequence[PictureRow],
+        binarize: int | None,
+        max_pixels: int,
     ) -> None:
         self.tree = tree
         self.label = label
@@ -162,7 +168,14 @@ def open_submission_archive(
     image, file = form.column("image"), form.column("file")
     header = rows[0][1]
     picked = _resolved(
-        tree, tables[0], label, rows[1:], header.index(str(image)), header.index(str(file)), len(header), findings
+        tree,
+        tables[0],
+        label,
+        rows[1:],
+        header.index(str(image)),
+        header.index(str(file)),
+        len(header),
+        findings,
     )
     named = {row.member for row in picked} | {tables[0]}
     for member in sorted(set(tree.names) - named):
@@ -185,7 +198,9 @@ def open_truth_archive(path: Path, label: str, task: Task, findings: Collector) 
     if tree is None:
         return None
     columns = list(task.truth.columns)
-    image, file = (next(n for n, role in task.truth.columns.items() if role == wanted) for wanted in ("image", "file"))
+    image, file = (
+        next(n for n, role in task.truth.columns.items() if role == wanted) for wanted in ("image", "file")
+    )
     tables = []
     for name in tree.names:
         if not name.lower().endswith(".csv"):

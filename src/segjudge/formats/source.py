@@ -44,9 +44,20 @@ class Source(Protocol):
     Sources can be pickled, so that a worker process reads for itself.
     """
 
-    image_ids: Sequence[str]  # images that it names, with instances or without
-    shapes: Integers  # (N, 2) height and width of each where the source knows it, else -1
-    holds_gil: bool  # reading keeps other threads waiting: worker processes pay
+    @property
+    def image_ids(self) -> Sequence[str]:
+        """The images that it names, with instances or without."""
+        ...
+
+    @property
+    def shapes(self) -> Integers:
+        """(N, 2) height and width of each image where the source knows them, else -1."""
+        ...
+
+    @property
+    def holds_gil(self) -> bool:
+        """Whether reading keeps other threads waiting, so that worker processes pay."""
+        ...
 
     def weights(self) -> Integers:
         """(N,) how much there is to read of each image, in bytes or what costs as much."""
@@ -59,5 +70,3 @@ class Source(Protocol):
     def read(self, places: Integers, cap: int | None) -> Chunk:
         """The instances of the images at these places; images that it does not name have none."""
         ...
-
-

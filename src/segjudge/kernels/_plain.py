@@ -8,6 +8,7 @@ a line, place behind the last).
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +77,7 @@ def equal_to_previous(text: Bytes, begins: Integers, ends: Integers) -> Bytes:
     """1 where a cell holds the same bytes as the one before it; the first is 0."""
     cells = _cells(text, begins, ends)
     equal = np.zeros(len(cells), np.uint8)
-    equal[1:] = [cell == before for before, cell in zip(cells, cells[1:], strict=False)]
+    equal[1:] = [cell == before for before, cell in itertools.pairwise(cells)]
     return equal
 
 
@@ -130,9 +131,7 @@ def _pairs_of(cell: bytes, pattern: re.Pattern[bytes]) -> list[tuple[int, int]] 
 def _box(runs: Sequence[tuple[int, int]], line: int) -> tuple[int, int, int, int]:
     width = line if line > 0 else _FAR
     within = [
-        (start % width, start % width + stop - start)
-        if start // width == (stop - 1) // width
-        else (0, width)
+        (start % width, start % width + stop - start) if start // width == (stop - 1) // width else (0, width)
         for start, stop in runs
     ]
     return (
@@ -176,7 +175,7 @@ def parse_runs(
     for place, cell in enumerate(cells):
         runs = _plain_runs(cell, pattern, int(pixels[place]), origin)
         if runs is not None:
-            ordered = all(a[1] <= b[0] for a, b in zip(runs, runs[1:], strict=False))
+            ordered = all(a[1] <= b[0] for a, b in itertools.pairwise(runs))
             closed = not after or after == ord(" ") or not runs or cell.rstrip(b" ").endswith(bytes([after]))
             status[place] = (0 if ordered else UNSORTED) | (0 if closed else OPEN)
             areas[place] = sum(stop - start for start, stop in runs)
@@ -227,7 +226,7 @@ def format_runs(
         raise ValueError("indptr is not ascending")
     mark, close = chr(between), chr(after) if after else ""
     texts = []
-    for begin, end in zip(indptr, indptr[1:], strict=False):
+    for begin, end in itertools.pairwise(indptr):
         first = (starts[begin:end] + origin).tolist()
         lengths = (stops[begin:end] - starts[begin:end]).tolist()
         pairs = [f"{s}{mark}{n}{close}" for s, n in zip(first, lengths, strict=True)]
@@ -366,9 +365,9 @@ def one_to_one(
 def _largest_matching(edges: dict[int, list[int]]) -> dict[int, int]:
     """Truth to prediction, by Kuhn's augmenting paths."""
     owner: dict[int, int] = {}
-    for root in edges:
+    for root, candidates in edges.items():
         seen: set[int] = set()
-        path: list[tuple[int, Any]] = [(root, iter(edges[root]))]
+        path: list[tuple[int, Any]] = [(root, iter(candidates))]
         chosen: list[int] = []
         while path:
             truth = next((t for t in path[-1][1] if t not in seen), None)

@@ -7,7 +7,6 @@ from fractions import Fraction  # noqa: TC003 - read at run time: a field's type
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from segjudge.errors import UsageError
 from segjudge.matching import Bits, Integers, claim, dropped_bits
@@ -16,6 +15,9 @@ from segjudge.metrics.scores import Facts, Scores, Tally, mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
     from segjudge.instances import Instances
 
 __all__ = ["AveragePrecision", "AveragePrecisionTally"]
@@ -82,7 +84,9 @@ class AveragePrecision:
         overlaps = predictions.masks.overlaps(truths.masks, groups)
         if self.ignore_scope == "class":
             region_class = truths.class_ids[overlaps.truth]
-            overlaps = overlaps[(region_class == 0) | (region_class == predictions.class_ids[overlaps.prediction])]
+            overlaps = overlaps[
+                (region_class == 0) | (region_class == predictions.class_ids[overlaps.prediction])
+            ]
         return dropped_bits(
             overlaps, self.ignore, truths.masks, predictions.masks, self.thresholds, strict=self.strict
         )
@@ -114,7 +118,9 @@ class AveragePrecision:
         """AP by threshold, for each class that counts in each part; parts without truth are left out."""
         ties_by_row = tally.rows if self.ties == "file" else None
         part = np.zeros(len(tally.image), np.int64) if part_of is None else part_of[tally.image]
-        truth_part = np.zeros(len(tally.truth_image), np.int64) if part_of is None else part_of[tally.truth_image]
+        truth_part = (
+            np.zeros(len(tally.truth_image), np.int64) if part_of is None else part_of[tally.truth_image]
+        )
         everything = [0] if part_of is None else np.unique(truth_part).tolist()
         truths = curves.group_counts(truth_part, tally.truth_class_ids)
         members = curves.group_members(part, tally.class_ids)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from segjudge.matching import Bits, Integers
 
 __all__ = ["Ranking", "average_precisions", "group_counts", "group_members"]
@@ -33,7 +35,9 @@ class Ranking:
         order = np.lexsort((hits if rows is None else rows, -confidences))
         ranked = confidences[order]
         if rows is None:
-            ends = np.flatnonzero(np.concatenate([ranked[1:] != ranked[:-1], [True]])) if len(order) else order
+            ends = (
+                np.flatnonzero(np.concatenate([ranked[1:] != ranked[:-1], [True]])) if len(order) else order
+            )
         else:
             ends = np.arange(len(order))
         return cls(hits[order], dropped[order], ends)
@@ -120,5 +124,5 @@ def group_members(part: Integers, class_ids: Integers) -> dict[tuple[int, int], 
     bounds = np.concatenate([heads, [len(order)]])
     return {
         (int(ordered[0, head]), int(ordered[1, head])): order[head:end]
-        for head, end in zip(bounds[:-1], bounds[1:], strict=True)
+        for head, end in itertools.pairwise(bounds)
     }

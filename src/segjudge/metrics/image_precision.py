@@ -7,12 +7,13 @@ from fractions import Fraction  # noqa: TC003 - read at run time: a field's type
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from segjudge.matching import Bits, Integers, one_to_one
 from segjudge.metrics.scores import Facts, Scores, Tally, mean
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from segjudge.instances import Instances
 
 __all__ = ["ImagePrecision", "ImagePrecisionTally"]
@@ -30,7 +31,7 @@ class ImagePrecisionTally(Tally):
 
 @dataclass(frozen=True, slots=True)
 class ImagePrecision:
-    """"The score … is the mean taken over the individual average precisions of each image"."""
+    """Mean of the images' own scores: "the mean taken over the individual average precisions of each image"."""
 
     thresholds: tuple[Fraction, ...]
     strict: bool
@@ -64,7 +65,9 @@ class ImagePrecision:
         """TP / (TP + FP + FN) at each threshold, mean over thresholds, mean over images."""
         objects = tally.truths + tally.predictions
         denominators = objects[:, None] - tally.tp
-        precision = np.where(denominators > 0, tally.tp / np.maximum(denominators, 1), float(self.empty == "1"))
+        precision = np.where(
+            denominators > 0, tally.tp / np.maximum(denominators, 1), float(self.empty == "1")
+        )
         alone = [mean(row) for row in precision.tolist()]
         counts = (objects > 0) | (self.empty != "skip")
         means = {

@@ -7,12 +7,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from segjudge.metrics.points import Band, points_of
 from segjudge.metrics.scores import Facts, Scores, Tally, mean
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from segjudge.instances import Instances
     from segjudge.matching import Integers
 
@@ -70,7 +71,9 @@ class Overlap:
             keys = zip(tally.image.tolist(), tally.class_ids.tolist(), strict=True)
             by_image = {
                 (image, class_id if facts.classes else -1): value
-                for (image, class_id), value in sorted(zip(keys, values, strict=True), key=lambda pair: pair[0])
+                for (image, class_id), value in sorted(
+                    zip(keys, values, strict=True), key=lambda pair: pair[0]
+                )
             }
         return Scores(
             score,

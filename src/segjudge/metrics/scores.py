@@ -54,9 +54,7 @@ class Tally:
     @classmethod
     def sum(cls, parts: Sequence[Self]) -> Self:
         """The tally of all the parts' images together."""
-        columns = [
-            np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(cls)
-        ]
+        columns = [np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(cls)]
         return cls(*columns)
 
     def __add__(self, other: Self) -> Self:

@@ -100,7 +100,9 @@ class _Building:
     def _well_formed(self, block: Block) -> Integers:
         """The records with the right number of fields; blank ones are passed over, others found fault with."""
         fields = len(self.text.header) + self.text.shift
-        blank = (block.found == 1 + self.text.shift) & (block.ends[:, self.text.shift] <= block.begins(self.text.shift))
+        blank = (block.found == 1 + self.text.shift) & (
+            block.ends[:, self.text.shift] <= block.begins(self.text.shift)
+        )
         filled = np.flatnonzero(~blank)
         if len(filled):
             self.last_row = self._row_of(block, int(filled[-1]))
@@ -119,7 +121,9 @@ class _Building:
         end = block.ends[record, -1]
         start = block.starts[record]
         line = block.text[start : min(end, start + _SHOWN)].tobytes().decode("utf-8", "replace")
-        more = "Were two rows glued together, their line break lost?" if count > wanted else "Was the row cut?"
+        more = (
+            "Were two rows glued together, their line break lost?" if count > wanted else "Was the row cut?"
+        )
         self.findings.add(
             "bad-field-count",
             Where(file=self.text.label, row=self._row_of(block, record)),
@@ -174,7 +178,11 @@ class _Cells:
     building: _Building
 
     def cell(self, role: str, record: int) -> str:
-        return self.text[self.begins[role][record] : self.ends[role][record]].tobytes().decode("utf-8", "replace")
+        return (
+            self.text[self.begins[role][record] : self.ends[role][record]]
+            .tobytes()
+            .decode("utf-8", "replace")
+        )
 
     def runs_of_equal(self, role: str) -> tuple[list[str], Integers]:
         """The texts of a column without repeats of the row before, and for each row the place of its text."""
@@ -194,8 +202,16 @@ class _Cells:
         values[unread] = NONE
         for record in unread.tolist():
             text = self.cell("class", record)
-            if text.strip() or self.cell("runs", record).strip():  # else the row names an image without instances
-                self._fault("unknown-class", "class", record, f"{_clean(text)!r} is no class id.", "Ids are whole numbers.")
+            if (
+                text.strip() or self.cell("runs", record).strip()
+            ):  # else the row names an image without instances
+                self._fault(
+                    "unknown-class",
+                    "class",
+                    record,
+                    f"{_clean(text)!r} is no class id.",
+                    "Ids are whole numbers.",
+                )
             else:
                 values[record] = NONE - 1
         return values

@@ -53,7 +53,9 @@ def open_parquet(
                 return None
         return write_records(names, _records(file), label, workspace)
     except (pa.ArrowException, OSError) as error:
-        findings.add("bad-archive", Where(file=label), f"The Parquet file cannot be read: {error}.", "Write it again.")
+        findings.add(
+            "bad-archive", Where(file=label), f"The Parquet file cannot be read: {error}.", "Write it again."
+        )
         return None
 
 

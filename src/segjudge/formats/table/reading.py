@@ -36,7 +36,12 @@ def open_submission_table(
 
 
 def open_truth_table(
-    path: str | Path, label: str, form: TruthForm, max_unpacked: int, findings: Collector, workspace: Workspace
+    path: str | Path,
+    label: str,
+    form: TruthForm,
+    max_unpacked: int,
+    findings: Collector,
+    workspace: Workspace,
 ) -> Table | None:
     """The index of a host's table; columns in any order, Height and Width may be there."""
     roles = {**form.columns, **SIZE_COLUMNS}
@@ -133,7 +138,9 @@ def _check_truth_header(text: TextTable, columns: Mapping[str, str], findings: C
     lacking = [name for name in columns if name not in text.header]
     twice = sorted({name for name in text.header if text.header.count(name) > 1})
     if lacking or twice:
-        reason = f"the column {lacking[0]!r} is missing" if lacking else f"the column {twice[0]!r} stands twice"
+        reason = (
+            f"the column {lacking[0]!r} is missing" if lacking else f"the column {twice[0]!r} stands twice"
+        )
         findings.add(
             "bad-header",
             Where(file=text.label, row=1),

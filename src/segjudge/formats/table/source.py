@@ -103,7 +103,9 @@ class TableSource:
         image = np.repeat(np.arange(len(places)), ends - begins)
         cells = self._cells(chosen)
         scratch = self._scratch()
-        masks, status = self.rle.read(cells.text, cells.begins, cells.ends, self._shapes[places[image]], scratch)
+        masks, status = self.rle.read(
+            cells.text, cells.begins, cells.ends, self._shapes[places[image]], scratch
+        )
         findings = Collector(cap)
         judge = _Judge(self, cells, chosen, masks, status, findings)
         judge.all()
@@ -207,7 +209,7 @@ class _Judge:
             return
         if status & kernels.UNSORTED:
             problem = self.source.rle.unsorted(self.cells.cell(place))
-            level = "error" if self.source.unsorted == "error" else "warning"
+            level: Literal["error", "warning"] = "error" if self.source.unsorted == "error" else "warning"
             self._add(problem.code, place, problem.message, problem.advice, level=level)
         if status & kernels.OPEN:
             after = self.source.rle.after
@@ -235,7 +237,13 @@ class _Judge:
                 )
 
     def _add(
-        self, code: str, place: int, message: str, advice: str, *, level: Literal["error", "warning"] = "error"
+        self,
+        code: str,
+        place: int,
+        message: str,
+        advice: str,
+        *,
+        level: Literal["error", "warning"] = "error",
     ) -> None:
         if not self.findings.wants(code):
             self.findings.count(code, level=level)

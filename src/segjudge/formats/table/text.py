@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from segjudge import kernels
 from segjudge.findings import Where
@@ -18,6 +17,8 @@ from segjudge.formats.opening import ByteFile
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
     from segjudge.findings import Collector
     from segjudge.formats.opening import Workspace
@@ -90,7 +91,9 @@ class TextTable:
             data[: data.rfind(bytes([self.terminator])) + 1 or None].decode("utf-8")
         except UnicodeDecodeError as error:
             line = row + data.count(b"\n", 0, error.start)
-            _not_utf8(findings, Where(file=self.label, row=line), f"the byte {data[error.start]:#04x} is no UTF-8")
+            _not_utf8(
+                findings, Where(file=self.label, row=line), f"the byte {data[error.start]:#04x} is no UTF-8"
+            )
 
     def _too_long(self, findings: Collector, row: int) -> None:
         findings.add(
@@ -204,7 +207,9 @@ def _not_utf8(findings: Collector, where: Where, reason: str) -> None:
     )
 
 
-def read_small(data: bytes, label: str, findings: Collector, member: str | None = None) -> list[tuple[int, list[str]]]:
+def read_small(
+    data: bytes, label: str, findings: Collector, member: str | None = None
+) -> list[tuple[int, list[str]]]:
     """The rows of a small table, each with its line; a finding and an empty list where it is no text."""
     if data[:2] in _WIDE or b"\0" in data[:200]:
         _not_utf8(findings, Where(file=label, member=member), "it looks like UTF-16 or binary")
@@ -213,7 +218,9 @@ def read_small(data: bytes, label: str, findings: Collector, member: str | None 
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         row = data.count(b"\n", 0, error.start) + 1
-        _not_utf8(findings, Where(file=label, member=member, row=row), f"byte {data[error.start]:#04x} is no UTF-8")
+        _not_utf8(
+            findings, Where(file=label, member=member, row=row), f"byte {data[error.start]:#04x} is no UTF-8"
+        )
         return []
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows: list[tuple[int, list[str]]] = []
@@ -221,7 +228,9 @@ def read_small(data: bytes, label: str, findings: Collector, member: str | None 
         rows.extend((line, list(record)) for line, record in _numbered(reader) if any(record))
     except csv.Error as error:
         findings.add(
-            "bad-field-count", Where(file=label, member=member, row=reader.line_num), f"The quoting is broken: {error}."
+            "bad-field-count",
+            Where(file=label, member=member, row=reader.line_num),
+            f"The quoting is broken: {error}.",
         )
         return []
     return rows

@@ -1,0 +1,52 @@
+"""The command line starts light: help needs no numpy, and a table's score no picture library."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+HEAVY = {"numpy", "PIL", "rich", "pyarrow", "torch", "matplotlib", "scipy"}
+
+CODE = """
+import sys
+sys.argv = ["segjudge", *{arguments!r}]
+from segjudge.cli import main
+try:
+    main()
+except SystemExit:
+    pass
+sys.stderr.write("LOADED " + " ".join(sorted({{name.partition(".")[0] for name in sys.modules}})))
+"""
+
+
+def loaded(*arguments):
+    done = subprocess.run(
+        [sys.executable, "-c", CODE.format(arguments=list(arguments))], capture_output=True, text=True, check=True
+    )
+    return set(done.stderr.rpartition("LOADED ")[2].split())
+
+
+def test_help_loads_nothing_heavy():
+    assert not loaded("--help") & HEAVY
+    assert not loaded("score", "--help") & HEAVY
+
+
+def test_scoring_a_table_loads_numpy_alone(tmp_path: Path):
+    truth, submission = tmp_path / "truth.csv", tmp_path / "submission.csv"
+    truth.write_text("Id,Predicted,Height,Width\np_0,1 2,2,3\n")
+    submission.write_text("Id,Predicted\np_0,1 2\n")
+    assert loaded("score", "badlad", str(truth), str(submission)) & HEAVY == {"numpy"}
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    done = subprocess.run(
+        [sys.executable, "-c", "import segjudge, sys; print(*sys.modules)"], capture_output=True, text=True, check=True
+    )
+    assert not {name.partition(".")[0] for name in done.stdout.split()} & HEAVY
+
+
+def test_every_public_name_exists():
+    import segjudge
+
+    assert all(getattr(segjudge, name) for name in segjudge.__all__)
+    assert segjudge.__all__ == sorted(segjudge.__all__)
+    assert set(segjudge._LAZY) <= set(segjudge.__all__)
