@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from segjudge.errors import UsageError
 from segjudge.findings import Collector
-from segjudge.formats import archive
 from segjudge.formats.archive import MemberFault, digest, find_members, open_tree, resolve
+from segjudge.formats.archive import members as archive_members
 
 MEMBERS = {
     "submission.csv": b"SampleID,PredictedMask\ntest_0,predictions/test_0.png\n",
@@ -377,9 +377,7 @@ def test_a_bomb_that_lies_about_its_size_is_counted_while_it_unpacks(method, tmp
     patched(path, local={22: size}, central={24: size})
     largest = []
     crc32 = zlib.crc32
-    monkeypatch.setattr(
-        archive.zlib, "crc32", lambda data, *rest: largest.append(len(data)) or crc32(data, *rest)
-    )
+    monkeypatch.setattr(zlib, "crc32", lambda data, *rest: largest.append(len(data)) or crc32(data, *rest))
     tree, _ = opened(path, max_unpacked=5_000_000)
     with tree:
         if method == zipfile.ZIP_LZMA:  # the stream itself knows its end
@@ -414,7 +412,7 @@ def test_folders_are_not_packed_and_have_no_bound_together(tmp_path):
 
 @every_form
 def test_the_number_of_members_is_bounded(form, tmp_path, monkeypatch):
-    monkeypatch.setattr(archive, "MAX_MEMBERS", 4)
+    monkeypatch.setattr(archive_members, "MAX_MEMBERS", 4)
     assert refusal(FORMS[form](tmp_path / "a", {f"{n}": b"" for n in range(6)}))[0] == "too-large-unpacked"
 
 

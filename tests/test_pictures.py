@@ -357,6 +357,15 @@ def test_a_cut_tiff_is_damaged_wherever_it_is_cut():
     assert {code_of(read_label_map, data[:end]) for end in range(len(data))} == {"not-png"}
 
 
+def test_a_tag_that_stands_twice_or_has_millions_of_values_is_damaged():
+    data = tiff(MASK)
+    line = struct.pack("<HHL", 278, 4, 1)
+    assert data.count(line) == 1
+    assert code_of(read_label_map, data.replace(line, struct.pack("<HHL", 277, 4, 1))) == "not-png"
+    many = data.replace(struct.pack("<HHLL", 278, 4, 1, 3), struct.pack("<HHLL", 278, 1, 3_000_000, 8))
+    assert code_of(read_label_map, many + bytes(3_000_000)) == "not-png"
+
+
 VALID = [
     png(MASK),
     png(MASK, interlaced=True, pieces=3),
