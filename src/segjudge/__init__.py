@@ -22,6 +22,7 @@ from segjudge.errors import (
 
 if TYPE_CHECKING:
     from segjudge.codecs import CocoRle, Rle
+    from segjudge.encoding import SubmissionWriter, write_submission
     from segjudge.findings import Diagnosis, Finding
     from segjudge.images import Images
     from segjudge.instances import Instances
@@ -45,6 +46,7 @@ __all__ = [
     "SegjudgeError",
     "Submission",
     "SubmissionError",
+    "SubmissionWriter",
     "Task",
     "TaskError",
     "Truth",
@@ -57,6 +59,7 @@ __all__ = [
     "read_submission",
     "read_truth",
     "score",
+    "write_submission",
 ]
 
 # Where each name lives that is not loaded at once: `segjudge --help` needs no numpy.
@@ -71,6 +74,7 @@ _LAZY = {
     "Result": "score",
     "Rle": "codecs",
     "Submission": "loading",
+    "SubmissionWriter": "encoding",
     "Task": "task",
     "Truth": "loading",
     "check": "score",
@@ -80,6 +84,7 @@ _LAZY = {
     "read_submission": "loading",
     "read_truth": "loading",
     "score": "score",
+    "write_submission": "encoding",
 }
 
 

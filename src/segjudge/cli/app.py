@@ -14,6 +14,7 @@ from segjudge.errors import SegjudgeError, SubmissionError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from segjudge.findings import Collector
     from segjudge.images import Images
@@ -131,13 +132,17 @@ def check(
 ) -> None:
     """Say everything that is wrong with a submission, and how to mend it."""
     from segjudge.loading import read_submission, read_truth  # noqa: PLC0415
+    from segjudge.score import accept_truth  # noqa: PLC0415
     from segjudge.score import check as run  # noqa: PLC0415
 
     output = Output(as_json, quiet)
+    _one_stdin(truth, submission, manifest)
     loaded = _load(task, settings)
     images = _read_images(loaded, manifest)
     findings = _findings(output, everything=everything)
     known = read_truth(loaded, truth) if truth is not None else None
+    if known is not None:
+        accept_truth(loaded, known, images)  # before a finding is streamed: an error is one object, too
     opened = read_submission(loaded, submission, findings=findings)
     with output.progress("checking") as progress:
         diagnosis = run(
@@ -171,6 +176,7 @@ def check_truth(
     from segjudge.score import check_truth as run  # noqa: PLC0415
 
     output = Output(as_json, quiet)
+    _one_stdin(truth, manifest)
     loaded = _load(task, settings)
     images = _read_images(loaded, manifest)
     opened = read_truth(loaded, truth, findings=_findings(output, everything=everything))
@@ -212,8 +218,7 @@ def score(
     from segjudge.score import score as run  # noqa: PLC0415
 
     output = Output(as_json, quiet)
-    if truth == submission == "-":
-        raise UsageError("Standard input can be one file, not two.", "Give one of them as a path.")
+    _one_stdin(truth, submission, manifest)
     loaded = _load(task, settings)
     images = _read_images(loaded, manifest)
     known, opened = read_truth(loaded, truth), read_submission(loaded, submission)
@@ -231,6 +236,146 @@ def score(
     if fail_under is not None and (result.score is None or result.score < fail_under):
         output.aside(f"segjudge: the score is below {fail_under}.")
         finish(1)
+
+
+_output = click.option("-o", "--output", "target", required=True, metavar="PATH", help="Where to write.")
+
+
+@app.command()
+@_task
+@click.option("--images", "manifest", required=True, metavar="FILE", help="The images: ImageId,Height,Width.")
+@_output
+@_set
+@_common
+def sample(
+    *, task: str, manifest: str, target: str, settings: tuple[str, ...], as_json: bool, quiet: bool
+) -> None:
+    """Write a valid submission in which nothing is predicted."""
+    from segjudge.encoding import write_sample  # noqa: PLC0415
+    from segjudge.loading import read_images  # noqa: PLC0415
+
+    loaded = _load(task, settings)
+    images = read_images(loaded, manifest)
+    write_sample(loaded, target, images)
+    printing.written(target, {"images": len(images)}, Output(as_json, quiet))
+
+
+@app.command()
+@_task
+@click.argument("masks")
+@_output
+@_images
+@_set
+@_workers
+@_common
+def encode(
+    *,
+    task: str,
+    masks: str,
+    target: str,
+    manifest: str | None,
+    settings: tuple[str, ...],
+    workers: int | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Turn a folder of masks into a submission."""
+    from segjudge.encoding import open_masks  # noqa: PLC0415
+    from segjudge.encoding.encode import encode as run  # noqa: PLC0415
+
+    output = Output(as_json, quiet)
+    loaded = _load(task, settings)
+    images = _read_images(loaded, manifest)
+    findings = _findings(output, everything=False)
+    folder = open_masks(loaded, _existing(masks), images, findings)
+    if folder is None:
+        printing.diagnosis(findings.diagnosis(), output, streamed=False)
+        finish(SubmissionError.exit_status)
+    try:
+        with output.progress("encoding") as progress:
+            count = run(folder, target, images, findings, workers=_count(workers), progress=progress)
+    except SubmissionError as error:
+        printing.diagnosis(error.diagnosis, output, streamed=False)
+        finish(error.exit_status)
+    printing.written(target, {"images": count}, output, findings.diagnosis())
+
+
+@app.command()
+@_task
+@_submission
+@click.option("--images", "manifest", required=True, metavar="FILE", help="The images: ImageId,Height,Width.")
+@_output
+@_set
+@_common
+def decode(
+    *,
+    task: str,
+    submission: str,
+    manifest: str,
+    target: str,
+    settings: tuple[str, ...],
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Turn a submission back into pictures."""
+    from pathlib import Path  # noqa: PLC0415
+
+    from segjudge.contest import Contest  # noqa: PLC0415
+    from segjudge.encoding import write_pictures  # noqa: PLC0415
+    from segjudge.loading import read_images, read_submission  # noqa: PLC0415
+    from segjudge.score import check as run  # noqa: PLC0415
+
+    output = Output(as_json, quiet)
+    loaded = _load(task, settings)
+    images = read_images(loaded, manifest)
+    diagnosis = run(loaded, read_submission(loaded, submission), images=images)
+    if not diagnosis.ok:
+        printing.diagnosis(diagnosis, output, streamed=False)
+        finish(SubmissionError.exit_status)
+    contest = Contest.join(loaded, read_submission(loaded, submission), None, images)
+    with output.progress("decoding") as progress:
+        count = write_pictures(contest, Path(target), progress)
+    printing.written(target, {"pictures": count}, output)
+
+
+@app.command()
+@_task
+@click.argument("source", metavar="IN")
+@click.argument("target", metavar="OUT")
+@_set
+@_common
+def convert(
+    *, task: str, source: str, target: str, settings: tuple[str, ...], as_json: bool, quiet: bool
+) -> None:
+    """Turn CSV into Parquet or back, sorted by image."""
+    from pathlib import Path  # noqa: PLC0415
+
+    from segjudge.formats.table.converting import convert_table  # noqa: PLC0415
+
+    output = Output(as_json, quiet)
+    try:
+        with output.progress("converting") as progress:
+            rows = convert_table(_load(task, settings), source, Path(target), progress=progress)
+    except SubmissionError as error:
+        printing.diagnosis(error.diagnosis, output, streamed=False)
+        finish(error.exit_status)
+    printing.written(target, {"rows": rows}, output)
+
+
+def _one_stdin(*paths: str | None) -> None:
+    if paths.count("-") > 1:
+        raise UsageError("Standard input can be one file, not two.", "Give the others as paths.")
+
+
+def _existing(path: str) -> Path:
+    from pathlib import Path  # noqa: PLC0415
+
+    found = Path(path)
+    if not found.exists():
+        raise UsageError(
+            f"There is no file or folder {path!r}.", "Check the spelling and the folder you are in."
+        )
+    return found
 
 
 def _load(task: str, settings: tuple[str, ...]) -> Task:

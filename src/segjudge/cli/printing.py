@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from segjudge.cli.running import Output
     from segjudge.errors import SubmissionError
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from segjudge.score import Result
     from segjudge.task import Task
 
-__all__ = ["diagnosis", "doctor", "refused", "result", "stream", "task"]
+__all__ = ["diagnosis", "doctor", "refused", "result", "stream", "task", "written"]
 
 _INDENT = "    "
 
@@ -141,6 +141,17 @@ def result(scored: Result, loaded: Task, output: Output) -> None:
         f"{counts['images']} images, {counts['truths']} truths ({counts['ignored']} ignored regions), "
         f"{counts['predictions']} predictions"
     )
+
+
+def written(target: str, facts: Mapping[str, int], output: Output, found: Diagnosis | None = None) -> None:
+    """A file or folder that was made."""
+    findings = [finding.to_json() for finding in found.findings] if found else []
+    if output.as_json:
+        output.object({"written": target, **facts, "findings": findings})
+        return
+    for finding in found.findings if found else ():
+        output.aside(_told(finding))
+    output.line(f"{target}: " + ", ".join(f"{count} {name}" for name, count in facts.items()))
 
 
 def _tables(scored: Result, loaded: Task) -> list[tuple[str, list[tuple[str, float | None]]]]:

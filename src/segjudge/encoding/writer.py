@@ -1,0 +1,369 @@
+"""Writing a submission, one image at a time; nothing is left behind when something goes wrong."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import math
+import os
+import zipfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Protocol, Self
+
+import numpy as np
+
+from segjudge.errors import MaskError, UsageError
+from segjudge.formats.label_maps import masks_of_labels
+from segjudge.instances import Instances
+from segjudge.masks import Masks
+from segjudge.task import ArchiveForm, TableForm, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from types import TracebackType
+
+    from numpy.typing import NDArray
+
+    from segjudge.images import Images
+
+__all__ = ["SubmissionWriter", "write_submission"]
+
+_PER_CLASS = 1000
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of every member: the same masks give the same bytes
+
+
+def write_submission(task: Task, path: str | Path, images: Images | None = None) -> SubmissionWriter:
+    """A writer for a submission of this task, to be used in a `with` statement.
+
+    `with sj.write_submission(task, "submission.csv") as out:` and then `out.add(image_id, masks, …)` for
+    each image. The file appears when the block ends well; if it ends with an exception there is none.
+    With `images` ids and sizes are checked as they come, and images that were never added are written as
+    images without anything. A path that ends in `.gz` is packed.
+
+    >>> import tempfile, pathlib
+    >>> from segjudge.task import load_task
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "submission.csv"
+    >>> with write_submission(load_task("dsb-2018"), path) as out:
+    ...     out.add("cells_1", np.array([[1, 1, 0], [0, 0, 2]]))
+    >>> path.read_text().splitlines()
+    ['ImageId,EncodedPixels', 'cells_1,1 1 3 1', 'cells_1,6 1']
+    """
+    return SubmissionWriter(task, path, images)
+
+
+class _Target(Protocol):
+    """Where rows go."""
+
+    def row(self, cells: Sequence[str]) -> None: ...
+
+    def picture(self, image: str, mask: NDArray[np.bool_]) -> None: ...
+
+    def finish(self) -> None: ...
+
+
+class SubmissionWriter:
+    """Turns masks into the rows of a submission. See `write_submission`."""
+
+    def __init__(self, task: Task, path: str | Path, images: Images | None = None) -> None:
+        self.task = task
+        self.path = Path(path)
+        self.images = images
+        self._added: set[str] = set()
+        self._partial = self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
+        self._stack = ExitStack()
+        self._target: _Target | None = None
+
+    def __enter__(self) -> Self:
+        if not self.path.parent.is_dir():
+            raise UsageError(f"There is no folder {str(self.path.parent)!r} to write into.")
+        form = self.task.submission
+        kind = _ArchiveTarget if isinstance(form, ArchiveForm) else _TableTarget
+        file: Any = self._stack.enter_context(self._partial.open("wb"))
+        if self.path.suffix == ".gz":
+            file = self._stack.enter_context(gzip.GzipFile("", "wb", 6, file, 0))
+        self._target = kind(file, form)  # type: ignore[arg-type]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None and self._target is not None:
+                self._write_absent()
+                self._target.finish()
+        except BaseException:
+            kind = BaseException
+            raise
+        finally:
+            self._stack.close()
+            if kind is None:
+                self._partial.replace(self.path)
+            else:
+                self._partial.unlink(missing_ok=True)
+
+    def add(
+        self,
+        image: str,
+        masks: NDArray[Any] | Sequence[NDArray[Any]] | Mapping[int, NDArray[Any]] | Masks | Instances,
+        class_ids: Iterable[int] | None = None,
+        confidences: Iterable[float] | None = None,
+    ) -> None:
+        """Write one image's masks; what `masks` may be depends on the task.
+
+        Instances (WAD, Data Science Bowl): booleans (N, H, W), a list of (H, W), a label map (H, W) of
+        integers (WAD: class · 1000 + instance), `Masks`, or `Instances`; WAD also wants `class_ids` unless
+        the label map or the instances name them, and takes `confidences` (1 where not given).
+        One mask per class (BaDLAD): booleans (C, H, W) in the order of the task's classes, or a mapping of
+        class id to (H, W); what is left out is empty. One mask (emoji): booleans (H, W).
+
+        Raises MaskError for masks that are not binary or not of the image's size, and for an image that
+        was added before or is none of the competition's.
+        """
+        if self._target is None:
+            raise UsageError("The writer is not open.", "Use it in a with statement.")
+        self._check_id(image)
+        if isinstance(self.task.submission, ArchiveForm):
+            self._target.picture(image, _one_mask(masks, self._shape(image)))
+        elif self.task.semantic:
+            self._add_classes(image, masks)
+        else:
+            self._add_instances(image, masks, class_ids, confidences)
+        self._added.add(image)
+
+    def _check_id(self, image: str) -> None:
+        if image in self._added:
+            raise MaskError(f"The image {image!r} was added before.", "Give all masks of an image at once.")
+        if self.images is not None and image not in self.images.places:
+            from segjudge.contest import id_hint  # noqa: PLC0415 - only for the unlucky
+
+            raise MaskError(f"{image!r} is no image of this competition.", id_hint(image, self.images.ids))
+
+    def _shape(self, image: str) -> tuple[int, int] | None:
+        if self.images is None:
+            return None
+        height, width = self.images.shapes[self.images.places[image]].tolist()
+        return (height, width) if height >= 0 else None
+
+    def _checked(self, image: str, masks: Masks) -> Masks:
+        shape = self._shape(image)
+        if shape is not None and len(masks) and (masks.shapes != np.array(shape)).any():
+            found = tuple(masks.shapes[(masks.shapes != np.array(shape)).any(axis=1)][0].tolist())
+            turned = " Height and width are swapped." if found == shape[::-1] else ""
+            raise MaskError(
+                f"A mask of {image!r} is {found[0]} rows x {found[1]} columns, "
+                f"the image {shape[0]} x {shape[1]}.{turned}",
+                "Bring masks back to the image's own size before thresholding.",
+            )
+        return masks.reordered(self.task.order)
+
+    def _add_classes(self, image: str, given: Any) -> None:  # noqa: ANN401 - see `add`
+        classes = list(self.task.classes)
+        if isinstance(given, (Masks, Instances)):
+            raise MaskError("A mapping of class id to mask is wanted here, or an array (classes, H, W).")
+        if not hasattr(given, "items"):
+            if len(given) != len(classes):
+                raise MaskError(f"{len(given)} masks came for the {len(classes)} classes {classes}.")
+            given = dict(zip(classes, given, strict=True))
+        strangers = [class_id for class_id in given if class_id not in classes]
+        if strangers:
+            raise MaskError(f"{strangers[0]!r} is no class of this task: {classes}.")
+        named = list(given)
+        masks = self._checked(image, Masks.from_dense([_as_mask(given[c]) for c in named], self.task.order))
+        texts = dict(zip(named, self._texts(masks), strict=True))
+        for class_id in classes:
+            cells = {"image-class": f"{image}_{class_id}", "image": image, "class": str(class_id)}
+            self._row({**cells, "runs": texts.get(class_id, "")})
+
+    def _add_instances(
+        self,
+        image: str,
+        given: Any,  # noqa: ANN401 - see `add`
+        class_ids: Iterable[int] | None,
+        confidences: Iterable[float] | None,
+    ) -> None:
+        masks, classes, certain = self._instances(given, class_ids, confidences)
+        masks = self._checked(image, masks)
+        if not len(masks) and self.task.submission.missing is not None:
+            self._row({"image": image, "runs": ""})
+        for text, area, class_id, confidence in zip(
+            self._texts(masks), masks.areas.tolist(), classes, certain, strict=True
+        ):
+            if area:
+                cells = {
+                    "image": image,
+                    "class": str(class_id),
+                    "confidence": confidence,
+                    "pixel-count": str(area),
+                }
+                self._row({**cells, "runs": text})
+        if len(masks) and not masks.areas.any() and self.task.submission.missing is not None:
+            self._row({"image": image, "runs": ""})
+
+    def _instances(
+        self,
+        given: Any,  # noqa: ANN401 - see `add`
+        class_ids: Iterable[int] | None,
+        confidences: Iterable[float] | None,
+    ) -> tuple[Masks, list[int], list[str]]:
+        """Masks, class ids, and confidences as text, whatever form they came in."""
+        classed = "class" in self.task.submission.columns.values()
+        named = None if class_ids is None else [int(c) for c in class_ids]
+        if isinstance(given, Instances):
+            masks, named, confidences = given.masks, given.class_ids.tolist(), given.confidences.tolist()
+        elif isinstance(given, Masks):
+            masks = given
+        else:
+            masks, named = self._from_arrays(given, named)
+        if classed and named is None:
+            raise MaskError("The class of each mask is not given.", "Pass class_ids, one for each mask.")
+        named = named if named is not None else [0] * len(masks)
+        values = [1.0] * len(masks) if confidences is None else [float(c) for c in confidences]
+        if not len(masks) == len(named) == len(values):
+            raise MaskError(
+                f"{len(masks)} masks, {len(named)} classes and {len(values)} confidences were given."
+            )
+        if classed:
+            strangers = sorted(set(named) - set(self.task.classes))
+            if strangers:
+                raise MaskError(f"{strangers[0]} is no class of this task: {list(self.task.classes)}.")
+        if not all(map(math.isfinite, values)):
+            raise MaskError("A confidence is no finite number.", "Drop instances whose score is NaN.")
+        return masks, named, [_decimal(value) for value in values]
+
+    def _from_arrays(self, given: Any, named: list[int] | None) -> tuple[Masks, list[int] | None]:  # noqa: ANN401
+        array = np.asarray(given) if not isinstance(given, (list, tuple)) else None
+        if array is not None and array.ndim == 2 and array.dtype != np.bool_:
+            values, masks = masks_of_labels(_as_labels(array), self.task.order, np.zeros(1, np.uint8))
+            if named is None and self.task.truth.label_map == "class-instance":
+                kept = np.isin(values // _PER_CLASS, list(self.task.classes))
+                return masks[kept], (values[kept] // _PER_CLASS).tolist()
+            return masks, named
+        if array is not None and array.ndim == 2:
+            given = [array]
+        return Masks.from_dense([_as_mask(mask) for mask in given], self.task.order), named
+
+    def _texts(self, masks: Masks) -> list[str]:
+        form = self.task.submission
+        return form.rle.encode_masks(masks) if isinstance(form, TableForm) and len(masks) else []
+
+    def _row(self, cells: Mapping[str, str]) -> None:
+        if self._target is not None:
+            self._target.row([cells[role] for role in self.task.submission.columns.values()])
+
+    def _write_absent(self) -> None:
+        """The images that were never added, as images without anything."""
+        for image in self.images.ids if self.images is not None else ():
+            if image in self._added:
+                continue
+            if isinstance(self.task.submission, ArchiveForm):
+                self.add(image, np.zeros(self._shape(image) or (0, 0), np.bool_))
+            else:
+                self.add(image, {} if self.task.semantic else [], ())
+
+
+class _TableTarget:
+    """Rows of a CSV."""
+
+    def __init__(self, file: IO[bytes], form: TableForm) -> None:
+        self._text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=False)
+        self._writer = csv.writer(self._text, lineterminator="\n")
+        self._writer.writerow(form.columns)
+
+    def row(self, cells: Sequence[str]) -> None:
+        self._writer.writerow(cells)
+
+    def picture(self, image: str, mask: NDArray[np.bool_]) -> None:
+        raise TypeError(f"a table holds no pictures ({image}, {mask.shape})")
+
+    def finish(self) -> None:
+        self._text.flush()
+        self._text.detach()
+
+
+class _ArchiveTarget:
+    """Pictures in a zip, and the table that names them, written last."""
+
+    def __init__(self, file: IO[bytes], form: ArchiveForm) -> None:
+        self._zip = zipfile.ZipFile(file, "w")
+        self._form = form
+        self._rows: list[list[str]] = []
+
+    def row(self, cells: Sequence[str]) -> None:
+        self._rows.append(list(cells))
+
+    def picture(self, image: str, mask: NDArray[np.bool_]) -> None:
+        name = f"predictions/{_file_name(image)}_mask.png"
+        self._put(name, png_of_mask(mask), zipfile.ZIP_STORED)
+        named = {"image": image, "file": name}
+        self.row([named[role] for role in self._form.columns.values()])
+
+    def finish(self) -> None:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerows([list(self._form.columns), *self._rows])
+        self._put(self._form.table, text.getvalue().encode(), zipfile.ZIP_DEFLATED)
+        self._zip.close()
+
+    def _put(self, name: str, data: bytes, method: int) -> None:
+        member = zipfile.ZipInfo(name, _EPOCH)
+        member.compress_type = method
+        self._zip.writestr(member, data)
+
+
+def png_of_mask(mask: NDArray[np.bool_]) -> bytes:
+    """A PNG of 0 and 255, as the emoji page wants it: "255 (vit)" and "0 (svart)"."""
+    from PIL import Image  # noqa: PLC0415 - tables need no pictures
+
+    out = io.BytesIO()
+    Image.fromarray(mask.view(np.uint8) * np.uint8(255)).save(out, "PNG")
+    return out.getvalue()
+
+
+def _file_name(image: str) -> str:
+    """An id as a file name: path separators and dots at the start would lead elsewhere."""
+    return image.replace("/", "_").replace("\\", "_").lstrip(".") or "_"
+
+
+def _as_mask(mask: Any) -> NDArray[Any]:  # noqa: ANN401 - arrays and tensors
+    array = np.asarray(mask)
+    if array.ndim != 2:
+        raise MaskError(f"A mask has two axes (height, width), this one has the shape {array.shape}.")
+    return array
+
+
+def _as_labels(array: NDArray[Any]) -> NDArray[Any]:
+    """A label map in a type that the kernels know."""
+    if not np.issubdtype(array.dtype, np.integer):
+        raise MaskError(
+            f"An array (H, W) of {array.dtype} is neither a mask nor a label map.",
+            "Threshold probabilities first (`> 0.5`), or give integers.",
+        )
+    if array.size and (array.min() < 0 or array.max() > np.iinfo(np.int32).max):
+        raise MaskError("A label map holds numbers from 0 to 2147483647.")
+    return array if array.dtype in {np.dtype(np.uint8), np.dtype(np.uint16)} else array.astype(np.int32)
+
+
+def _one_mask(given: Any, shape: tuple[int, int] | None) -> NDArray[np.bool_]:  # noqa: ANN401 - see `add`
+    if isinstance(given, Instances):
+        given = given.masks
+    if isinstance(given, Masks):
+        if len(given) != 1:
+            raise MaskError(f"One mask is wanted, {len(given)} came.")
+        given = given.picture(0)
+    array = np.asarray(given)
+    if array.ndim == 3 and len(array) == 1:
+        array = array[0]
+    masks = Masks.from_dense([_as_mask(array)])  # raises where it is not binary
+    if shape is not None and array.shape != shape:
+        raise MaskError(
+            f"The mask is {array.shape[0]} rows x {array.shape[1]} columns, the image {shape[0]} x {shape[1]}.",
+            "Bring masks back to the image's own size before thresholding.",
+        )
+    return masks.picture(0)
+
+
+def _decimal(value: float) -> str:
+    """A confidence as a decimal that reads back as the same number."""
+    return "1" if value == 1 else repr(float(value))
