@@ -1,5 +1,7 @@
 """Every finding: its code and level, the place it names, and words that help; and what is no fault at all."""
 
+import gzip
+import importlib
 import io
 import struct
 import tarfile
@@ -86,12 +88,8 @@ def zipped(members):
 
 
 def twice_in_a_zip():
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive, pytest.warns(UserWarning, match="Duplicate name"):
-        for name, content in emoji().items():
-            archive.writestr(name, content)
-        archive.writestr("masks/smile.png", WINK)
-    return file.getvalue()
+    """Two members of one name, which zipfile warns of: the second is renamed in the finished bytes."""
+    return zipped(emoji() | {"masks/smilf.png": WINK}).replace(b"masks/smilf.png", b"masks/smile.png")
 
 
 def patched_zip(method=None, flag=None):
@@ -251,9 +249,8 @@ def run_faults():
             yield fault("commas for spaces", '"1,3|10,5|"', "rle-bad-delimiter", ",", count=8)
             yield fault("colons", "1:3|10:5|", "rle-bad-delimiter", ":", count=8)
             yield fault("two pipes", "1 3||10 5|", "rle-bad-delimiter", count=8)
-            yield fault(
-                "the last pipe missing", "1 3|10 5", "rle-bad-delimiter", "`|`", advises=("last",), level="warning", count=8
-            )
+            yield fault("the last pipe missing", "1 3|10 5", "rle-bad-delimiter", "`|`", advises=("last",),
+                        level="warning", count=8)  # fmt: skip
         else:
             yield fault("a list printed", '"[1, 3]"', "rle-not-integer", "[1, 3]", advises=leave)
             yield fault("pipes", "1 2|4 1|", "rle-bad-delimiter", "|")
@@ -393,9 +390,12 @@ def archive_faults():
     for name in ("../evil.png", "/evil.png", "a/../../evil.png", "C:\\evil.png"):
         yield fault(f"a member leads out: {name}", {**emoji(), name: WINK}, "unsafe-path", {**box, "member": name})
     yield Fault("a link in a tar", "emoji", tarred(emoji(), "/etc/passwd"), "unsafe-path",
-                where={"file": "submission.tar", "member": "masks/link.png"}, says=("link",), ending=".tar")  # fmt: skip
+                where={"file": "submission.tar", "member": "masks/link.png"}, says=("link",),
+                ending=".tar")  # fmt: skip
     yield fault("two tables", {"a/submission.csv": b"", "b/submission.csv": b"", "b/x.png": WINK},
                 "ambiguous-submission", box, "a/submission.csv", "b/submission.csv")  # fmt: skip
+    yield fault("two members of one name", twice_in_a_zip(), "ambiguous-submission",
+                {**box, "member": "masks/smile.png"})  # fmt: skip
     yield fault("no table", {"table.csv": b"", "x.png": WINK}, "missing-file",
                 {**box, "member": "submission.csv"}, advises=("table.csv",))  # fmt: skip
     yield Fault("a password", "emoji", patched_zip(flag=1), "bad-archive", where={"file": "submission.zip"},
@@ -430,9 +430,10 @@ def archive_faults():
         yield Fault("two tables in a zip", task, two, "ambiguous-submission", where=where, ending=".csv.zip")
         cut = zipped({"a.csv": rows})[:-20]
         yield Fault("a zip cut short", task, cut, "bad-archive", where=where, ending=".csv.zip")
-        yield Fault("gzip cut short", task, __import__("gzip").compress(rows * 50)[:-12], "bad-archive",
+        yield Fault("gzip cut short", task, gzip.compress(rows * 50)[:-12], "bad-archive",
                     where={"file": "submission.csv.gz"}, ending=".csv.gz")  # fmt: skip
-        yield Fault("gzip that swells", task, __import__("gzip").compress(rows + b"\n" * 100_000), "too-large-unpacked",
+        swelling = gzip.compress(rows + b"\n" * 100_000)
+        yield Fault("gzip that swells", task, swelling, "too-large-unpacked",
                     where={"file": "submission.csv.gz"}, ending=".csv.gz", settings=("max_unpacked=9999",))  # fmt: skip
         yield Fault("a zip that swells", task, zipped({"a.csv": rows + b"\n" * 100_000}), "too-large-unpacked",
                     where=where, ending=".csv.zip", settings=("max_unpacked=9999",))  # fmt: skip
@@ -529,9 +530,11 @@ ODDITIES = {
     "the header alone quoted": lambda text: b",".join(
         b'"' + name + b'"' for name in text.partition(b"\n")[0].split(b",")
     ) + b"\n" + text.partition(b"\n")[2],
-    "one cell quoted": lambda text: text.replace(b",1 2", b',"1 2"').replace(b",0 2|", b',"0 2|"'),
-    "gzip": lambda text: __import__("gzip").compress(text),
-    "two gzip members": lambda text: __import__("gzip").compress(text[:30]) + __import__("gzip").compress(text[30:]),
+    "one cell quoted": lambda text: text.replace(b",1 6", b',"1 6"').replace(b",3 2", b',"3 2"').replace(
+        b",5 1|", b',"5 1|"'
+    ),
+    "gzip": gzip.compress,
+    "two gzip members": lambda text: gzip.compress(text[:30]) + gzip.compress(text[30:]),
     "a zip": lambda text: zipped({"submission.csv": text}),
     "a zip made on a Mac": lambda text: zipped(
         {"x/submission.csv": text, "__MACOSX/x/._submission.csv": b"\0\5\x16\7", "x/.DS_Store": b"\0\0\0\1Bud1"}
@@ -653,7 +656,7 @@ def test_a_usual_layout_is_no_finding(layout, form, tmp_path):
 def test_a_packed_tar_is_no_finding(packing, tmp_path):
     submission = tmp_path / f"submission.tar.{packing}"
     opener = {"gz": "gzip", "xz": "lzma", "bz2": "bz2"}[packing]
-    submission.write_bytes(__import__(opener).compress(tarred(PLAIN)))
+    submission.write_bytes(importlib.import_module(opener).compress(tarred(PLAIN)))
     assert checked(tmp_path, "emoji", submission).json["totals"] == {}
 
 
@@ -745,7 +748,7 @@ MANY = {
     "unknown-class": wad(*(f"street,{n + 100},0.5,2,0 2|" for n in range(31))),
     "bad-confidence": wad(*("street,33,nan,2,0 2|" for _ in range(31))),
     "confidence-range": wad(*("street,33,2,2,0 2|" for _ in range(31))),
-    "pixel-count-mismatch": wad(*(f"{i},33,0.5,7,0 2|" for i in ["street", "0012", "3e5"] * 10), "street,33,0.5,x,0 2|"),
+    "pixel-count-mismatch": wad(*(f"{i},33,1,7,0 2|" for i in ["street", "0012", "3e5"] * 10), "street,33,1,x,0 2|"),
     "rle-out-of-bounds": wad(*(f"{i},33,0.5,7,0 99|" for i in ["street", "0012", "3e5"] * 10), "street,33,1,7,0 99|"),
     "rle-bad-delimiter": wad(*("street,33,0.5,2,0 2" for _ in range(31))),
     "empty-mask": wad(*("street,33,0.5,0," for _ in range(31))),
@@ -896,9 +899,32 @@ def test_an_image_that_a_list_has_and_the_truth_has_not(tmp_path):
     assert outcome.json["totals"] == {"missing-id": 1, "unknown-id": 1}
 
 
+def test_a_truth_without_rows_is_a_fault_of_the_truth(tmp_path):
+    for task, rows in (("wad-2018", wad()), ("dsb-2018", b"ImageId,EncodedPixels\n"), ("badlad", b"Id,Predicted\n")):
+        (tmp_path / "truth.csv").write_text(truth_of(task))
+        (tmp_path / "s.csv").write_bytes(rows)
+        outcome = segjudge("score", task, tmp_path / "truth.csv", tmp_path / "s.csv", "--json")
+        assert (outcome.status, outcome.json["error"]["kind"]) == (3, "truth")
+        assert segjudge("check-truth", task, tmp_path / "truth.csv", "--json").status == 3
+
+
+def test_standard_input_is_one_file(tmp_path):
+    path = written(tmp_path, GOOD["wad-2018"], ".csv")
+    for words in (
+        ["score", "wad-2018", "-", "-"],
+        ["score", "wad-2018", "-", path, "--images", "-"],
+        ["check", "wad-2018", "-", "--truth", "-"],
+        ["check", "wad-2018", "-", "--images", "-"],
+        ["check", "wad-2018", path, "--truth", "-", "--images", "-"],
+        ["check-truth", "wad-2018", "-", "--images", "-"],
+    ):
+        outcome = segjudge(*words, "--json", stdin=truth_of("wad-2018", "street,33,1 3|,4,5").encode())
+        assert (outcome.status, outcome.json["error"]["kind"]) == (2, "usage"), words
+
+
 JSON_FAULTS = [
     ("cut short", '{"images": [', "bad-json"),
-    ("a list", "[]", "bad-type"),
+    ("a list", "[]", "bad-json"),
     ("no images", '{"annotations": [], "categories": []}', "missing-field"),
     (
         "a size in words",
@@ -907,16 +933,18 @@ JSON_FAULTS = [
     ),
     (
         "counts that do not add up",
-        '{"images": [{"id": 1, "height": 2, "width": 3}], "categories": [{"id": 1, "name": "text box"}], "annotations":'
+        ('{"images": [{"id": 1, "height": 2, "width": 3}], "categories": [{"id": 1, "name": "text box"}],'
+        ' "annotations":'
         ' [{"id": 1, "image_id": 1, "category_id": 1, "segmentation": {"size": [2, 3], "counts": [2, 3]},'
-        ' "area": 3, "bbox": [0, 0, 1, 1], "iscrowd": 1}]}',
+        ' "area": 3, "bbox": [0, 0, 1, 1], "iscrowd": 1}]}'),
         "rle-wrong-total",
     ),
     (
         "an image that is not there",
-        '{"images": [{"id": 1, "height": 2, "width": 3}], "categories": [{"id": 1, "name": "text box"}], "annotations":'
+        ('{"images": [{"id": 1, "height": 2, "width": 3}], "categories": [{"id": 1, "name": "text box"}],'
+        ' "annotations":'
         ' [{"id": 1, "image_id": 2, "category_id": 1, "segmentation": [[0, 0, 2, 0, 2, 2]],'
-        ' "area": 3, "bbox": [0, 0, 1, 1], "iscrowd": 0}]}',
+        ' "area": 3, "bbox": [0, 0, 1, 1], "iscrowd": 0}]}'),
         "unknown-id",
     ),
 ]

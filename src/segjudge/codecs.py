@@ -26,10 +26,12 @@ __all__ = ["CocoRle", "Problem", "Rle", "Scratch"]
 Integers = NDArray[np.int64]
 
 _MOST_DIGITS = 18  # of a number in a run, as in the kernels
+_LONGEST_SIDE = 1 << 24  # pixels: the product of two sides stays far within 64 bits
 _BEYOND = 10**_MOST_DIGITS - 1  # no image has so many pixels
 _SHOWN = 40  # characters of a faulty cell that a message repeats
 _NUMBER = re.compile(r"[0-9]+")
 _FOREIGN = re.compile(r"[^0-9A-Za-z.+\- ]")
+_WORD = re.compile(r"[0-9A-Za-z.+\-]+")
 _SIGNED = re.compile(r"-[0-9]+")
 _EMPTY_WORDS = frozenset({"nan", "none", "null", "na", "n/a", "-", "[]", "''", '""', "empty", "-1"})
 _EMPTY_CELL = "If the mask is empty, leave the cell empty: nothing between the commas."
@@ -212,37 +214,44 @@ class Rle:
         """Cuts the cell into pairs of words, and says where marks are wrong."""
         foreign = sorted(set(_FOREIGN.findall(text)) - {self.between, self.after})
         if foreign:
-            yield Problem(
-                "rle-bad-delimiter",
-                f'The cell holds {foreign[0]!r} between numbers: "{_short(text)}".',
-                f"This task writes runs as `{self._example()}`"
-                + ("." if self.after else f", parted by {_name(self.between)}."),
-            )
-        marks = set(foreign) | ({self.between} if self.after or self.between != " " else set())
-        for mark in sorted(marks):
-            text = text.replace(mark, " ")
+            yield self._wrong_mark(f'The cell holds {foreign[0]!r} between numbers: "{_short(text)}".')
+            words = _WORD.findall(text)
+            pairs += zip(words[::2], words[1::2], strict=False)
+            return
+        between = _pattern(self.between)
         if not self.after:
-            words = text.split()
-            if len(words) % 2:
+            words = re.split(between, text)
+            yield from self._misplaced(words, text)
+            if len(words) % 2 and all(words):
                 yield self._odd(words[-1], len(words))
             pairs += zip(words[::2], words[1::2], strict=False)
             return
-        parts = text.split(self.after)
-        if parts[-1].strip() == "":
-            parts.pop()
-        for part in parts:
-            words = part.split()
-            if len(words) == 1:
+        if self.after == " ":
+            text = re.sub(between, self.between, text)
+        parts = re.split(_pattern(self.after), text)
+        for part in parts if parts[-1] else parts[:-1]:
+            words = re.split(between, part)
+            yield from self._misplaced(words, part)
+            if len(words) == 1 and words[0] and " " not in words[0]:
                 yield self._odd(words[0], 1)
-            elif len(words) != 2:
-                yield Problem(
-                    "rle-bad-delimiter",
-                    f'{len(words)} numbers stand between two {_name(self.after)} signs: "{_short(part.strip())}".'
-                    if words
-                    else f"Two {_name(self.after)} signs stand with nothing between them.",
-                    f"Close every pair with {_name(self.after)}: `1 3{self.after}10 5{self.after}`.",
+            elif len(words) > 2:
+                yield self._wrong_mark(
+                    f'{len(words)} numbers stand between two {_name(self.after)} signs: "{_short(part)}".'
                 )
             pairs += zip(words[::2], words[1::2], strict=False)
+
+    def _misplaced(self, words: list[str], text: str) -> Iterator[Problem]:
+        """Marks with nothing beside them, and spaces where another mark belongs."""
+        if any(not word or " " in word for word in words):
+            yield self._wrong_mark(f'Marks are missing or doubled in "{_short(text)}".')
+
+    def _wrong_mark(self, message: str) -> Problem:
+        pair = self._example()
+        if self.after:
+            advice = f"Close every pair of start and length with {_name(self.after)}: `{pair}`."
+        else:
+            advice = f"This task writes runs as `{pair}`, parted by {_name(self.between)}."
+        return Problem("rle-bad-delimiter", message, advice)
 
     def _odd(self, word: str, count: int) -> Problem:
         return Problem(
@@ -332,7 +341,14 @@ def _clipped(number: str) -> int:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    """Foreign text as a message may show it: not long, and nothing that moves a terminal's cursor."""
+    shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    return "".join(char if char.isprintable() else "�" for char in shown)
+
+
+def _pattern(mark: str) -> str:
+    """A mark with the spaces that may stand around it."""
+    return " +" if mark == " " else f" *{re.escape(mark)} *"
 
 
 def _name(mark: str) -> str:
@@ -397,10 +413,12 @@ class CocoRle:
             raise MaskError(f"`size` is [height, width] in whole numbers, not {size!r}.")
         if isinstance(counts, (str, bytes)):
             counts = counts_from_text(counts)
-        lengths = _checked_counts(counts)
         height, width = int(size[0]), int(size[1])
+        if max(height, width) >= _LONGEST_SIDE:
+            raise MaskError(f"An image of {height} x {width} pixels is beyond anything that is read here.")
+        lengths = _checked_counts(counts)
         edges = np.cumsum(lengths)
-        total = int(edges[-1]) if len(edges) else 0
+        total = sum(lengths.tolist())  # Python's own integers: a hostile list must not wrap around
         if total != height * width:
             raise MaskError(
                 f"The counts add up to {total}, the image has {height} x {width} = {height * width} pixels.",

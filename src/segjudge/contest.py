@@ -21,11 +21,9 @@ if TYPE_CHECKING:
     from segjudge.loading import Opened, Submission, Truth
     from segjudge.task import Task
 
-__all__ = ["Contest"]
+__all__ = ["Contest", "id_hint"]
 
 Integers = NDArray[np.int64]
-
-_SEMANTIC = "image-class"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ class Contest:
     @property
     def semantic(self) -> bool:
         """Whether a row is an image and class, not an instance."""
-        return _SEMANTIC in self.task.submission.columns.values()
+        return self.task.semantic
 
     def row_id(self, place: int, class_id: int) -> str:
         """The id of a row as the submission writes it."""
@@ -97,7 +95,20 @@ class Contest:
 
     def _complete_truth(self, manifest: Images | None, findings: Collector) -> None:
         truth = self.truth
-        if truth is None or truth.source is None or manifest is None:
+        if truth is None or truth.source is None:
+            return
+        if not len(truth.source.image_ids):
+            findings.add(
+                "missing-id",
+                Where(file=truth.label),
+                "The truth names no image.",
+                "Is it the right file, and whole?",
+            )
+        place = self.images.find(truth.source.image_ids)[truth.entries.image]
+        strange = self._check_classes(truth, place) if self.semantic else np.zeros(len(place), np.bool_)
+        if not isinstance(self.task.metric, AveragePrecision):
+            self._check_repeats(truth, place, (place >= 0) & ~strange)
+        if manifest is None:
             return
         named = set(truth.source.image_ids)
         for image in truth.source.image_ids:
@@ -110,8 +121,8 @@ class Contest:
                 )
         if isinstance(self.task.metric, AveragePrecision) and not truth.source.holds_gil:
             return  # a table of instances names only the images that have some
-        for image, place in manifest.places.items():
-            if image not in named and self._required(place):
+        for image, number in manifest.places.items():
+            if image not in named and self._required(number):
                 findings.add(
                     "missing-id",
                     Where(file=truth.label, image=image),
@@ -131,7 +142,8 @@ class Contest:
         place = self.images.find(source.image_ids)[entries.image]
         foreign = place >= self.known
         strange_class = self._check_classes(submission, place)
-        for row in np.flatnonzero(foreign & ~strange_class).tolist():
+        unreadable = (entries.class_ids < 0) & self.task.joined
+        for row in np.flatnonzero(foreign & ~unreadable).tolist():
             self._unknown(submission, row, int(place[row]))
         good = ~foreign & ~strange_class
         if isinstance(self.task.metric, AveragePrecision):
@@ -140,18 +152,18 @@ class Contest:
         if closed:
             self._check_missing(submission, place, good)
 
-    def _check_classes(self, submission: Submission, place: Integers) -> NDArray[np.bool_]:
+    def _check_classes(self, side: Opened, place: Integers) -> NDArray[np.bool_]:
         """The rows whose class is none of the task's; those that could not be read have findings already."""
-        entries = submission.entries
+        entries = side.entries
         if not self.task.classes:
             return np.zeros(len(place), np.bool_)
         strange = ~np.isin(entries.class_ids, list(self.task.classes))
-        told = (entries.class_ids == -1) & (not self.semantic)
+        told = (entries.class_ids == -1) & (not self.task.joined)
         for row in np.flatnonzero(strange & ~told).tolist():
             class_id = int(entries.class_ids[row])
-            where = self._where(submission, row, int(place[row]))
-            if self.semantic and class_id < 0:
-                submission.findings.add(
+            where = self._where(side, row, int(place[row]))
+            if self.task.joined and class_id < 0:
+                side.findings.add(
                     "unknown-id",
                     where,
                     f"The id {where.image!r} does not end in _<class>.",
@@ -163,7 +175,7 @@ class Contest:
                 if class_id in self.task.ignored
                 else ""
             )
-            submission.findings.add(
+            side.findings.add(
                 "unknown-class",
                 where,
                 f"{class_id if class_id >= 0 else 'An empty cell'} is no class of this task.{near}",
@@ -180,12 +192,12 @@ class Contest:
             "unknown-id",
             where,
             f"{where.image!r} is no image of this competition.",
-            _hint(self.images.ids[place], self.images.ids[: self.known]),
+            id_hint(self.images.ids[place], self.images.ids[: self.known]),
         )
 
-    def _check_repeats(self, submission: Submission, place: Integers, good: NDArray[np.bool_]) -> None:
+    def _check_repeats(self, side: Opened, place: Integers, good: NDArray[np.bool_]) -> None:
         """Ids that stand twice where once is all; of instances only the row that says "none"."""
-        entries = submission.entries
+        entries = side.entries
         rows = np.flatnonzero(good)
         key = place[rows] << 32 | entries.class_ids[rows]
         order = np.argsort(key, kind="stable")
@@ -195,19 +207,16 @@ class Contest:
         head = np.concatenate([[True], key[1:] != key[:-1]])
         first = rows[np.flatnonzero(head)[np.cumsum(head) - 1]]
         repeated = ~head
-        several = "instances" if self._instances else ""
-        if several:
-            group = np.cumsum(head) - 1
-            says_none = np.bincount(group, weights=entries.empty[rows]) > 0
-            repeated &= says_none[group]
+        if self._instances:
+            repeated &= _contradicting(entries.empty[rows], head)
         for row, earlier in zip(rows[repeated].tolist(), first[repeated].tolist(), strict=True):
-            where = self._where(submission, row, int(place[row]))
+            where = self._where(side, row, int(place[row]))
             reason = f"{where.image!r} stands in row {entries.rows[earlier]} already"
             advice = "Each id has one row. Was the file opened for appending, or written twice?"
-            if several:
+            if self._instances:
                 reason += ", and one of its rows is empty, which says that the image has no object"
                 advice = "Write either one empty row for an image, or a row for each object."
-            submission.findings.add("duplicate-id", where, f"{reason}.", advice)
+            side.findings.add("duplicate-id", where, f"{reason}.", advice)
 
     @property
     def _instances(self) -> bool:
@@ -260,16 +269,30 @@ class Contest:
         classes = np.array(sorted(self.task.classes), np.int64)
         return (np.repeat(places, len(classes)) << 32) | np.tile(classes, len(places))
 
-    def _where(self, submission: Submission, row: int, place: int) -> Where:
-        class_id = int(submission.entries.class_ids[row])
+    def _where(self, side: Opened, row: int, place: int) -> Where:
+        class_id = int(side.entries.class_ids[row])
         return Where(
-            file=submission.label,
-            row=int(submission.entries.rows[row]) or None,
+            file=side.label,
+            row=int(side.entries.rows[row]) or None,
             image=self.row_id(place, class_id)
             if class_id >= 0 or not self.semantic
             else self.images.ids[place],
             class_=str(class_id) if self.task.classes and class_id >= 0 else None,
         )
+
+
+def _contradicting(empty: NDArray[np.bool_], head: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Rows that contradict those before: each further "none", and the first that makes a "none" untrue."""
+    group = np.cumsum(head) - 1
+    seen = np.cumsum(empty)
+    begins = np.flatnonzero(head)
+    nones: Integers = seen - (seen[begins] - empty[begins])[group]  # rows so far that say "none"
+    late = (nones > 0) & ~head
+    first = np.full(len(begins), len(head))
+    np.minimum.at(first, group[late], np.flatnonzero(late))
+    contradicting = late & empty
+    contradicting[first[first < len(head)]] = True
+    return contradicting
 
 
 def _merged(manifest: Images | None, truth: Truth | None) -> Images | None:
@@ -307,7 +330,7 @@ def _listed(classes: object) -> str:
     return ", ".join(f"{number} {name}" for number, name in classes.items())  # type: ignore[attr-defined]
 
 
-def _hint(image: str, known: tuple[str, ...]) -> str:
+def id_hint(image: str, known: tuple[str, ...]) -> str:
     """Why an id may be unknown: a spreadsheet, a file ending, another case, a slip."""
     names = set(known)
     stem = image.rpartition(".")[0]

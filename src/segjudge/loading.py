@@ -14,7 +14,7 @@ from segjudge.findings import Collector, Where
 from segjudge.formats.opening import Workspace, existing, plain_file
 from segjudge.formats.source import Entries
 from segjudge.formats.table.reading import open_any_text, open_submission_table, open_truth_table
-from segjudge.formats.table.source import TableSource
+from segjudge.formats.table.source import TableSource, sizes_of_rows
 from segjudge.formats.table.text import QuotedText, read_small, rewritten
 from segjudge.images import Images
 from segjudge.task import ArchiveForm, TableForm, Task
@@ -114,17 +114,18 @@ def read_truth(task: Task, path: str | Path, *, findings: Collector | None = Non
     table = open_truth_table(place, label, task.truth, task.submission.max_unpacked, found, workspace)
     if table is None:
         return Truth(task, place, label, found, None, _NOTHING, workspace)
-    table = _meaningful(task, table, label, found)
-    source = _table_source(task, table)
-    for row in source.unequal_sizes.tolist():
+    shapes, unequal = sizes_of_rows(table)
+    for row in unequal.tolist():
         image = table.image_ids[table.image[row]]
         found.add(
             "shape-mismatch",
             Where(file=label, row=int(table.rows[row]), image=image),
             f"Height and Width are {table.heights[row]} and {table.widths[row]} here, another row of {image!r} "
-            f"says {source.shapes[table.image[row]].tolist()}.",
+            f"says {shapes[table.image[row]].tolist()}.",
             "All rows of an image give its one size.",
         )
+    table = _meaningful(task, table, label, found)
+    source = _table_source(task, table, shapes)
     return Truth(task, place, label, found, source, _entries(table), workspace)
 
 
@@ -176,7 +177,7 @@ def _is_pictures(path: Path) -> bool:
     return head.startswith(_PACKED[2:4]) or head[257:262] == _PACKED[4]
 
 
-def _table_source(task: Task, table: Table) -> TableSource:
+def _table_source(task: Task, table: Table, shapes: Integers | None = None) -> TableSource:
     form = task.submission
     if not isinstance(form, TableForm):
         raise TypeError(type(form))
@@ -188,7 +189,9 @@ def _table_source(task: Task, table: Table) -> TableSource:
         unsorted=form.unsorted,
         empty="error" if instances_only else "allow",
         classed=bool(task.classes),
+        semantic=task.joined,
         ignored=task.ignored,
+        shapes=shapes,
     )
 
 
@@ -198,8 +201,7 @@ def _entries(table: Table) -> Entries:
 
 def _every_class(task: Task, images: int) -> Entries:
     """An entry for each image, or for each image and class where masks are semantic."""
-    semantic = task.classes and "image-class" in task.submission.columns.values()
-    classes = list(task.classes) if semantic else [0]
+    classes = list(task.classes) if task.semantic else [0]
     image = np.repeat(np.arange(images), len(classes))
     rows = np.zeros(len(image), np.int64)
     return Entries(image, np.tile(np.array(classes, np.int64), images), rows, np.zeros(len(image), np.bool_))

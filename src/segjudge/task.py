@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get
 
 from segjudge.errors import MaskError, TaskError, UsageError
 from segjudge.matching import MOST_THRESHOLDS
-from segjudge.metrics import METRICS, Metric
+from segjudge.metrics import METRICS, Metric, Overlap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -115,6 +115,16 @@ class Task:
     def order(self) -> Literal["row", "column"]:
         """The order in which this task's masks are kept."""
         return self.submission.order if isinstance(self.submission, TableForm) else "row"
+
+    @property
+    def semantic(self) -> bool:
+        """Whether a mask is all of a class in an image, not an instance of it."""
+        return bool(self.classes) and isinstance(self.metric, Overlap)
+
+    @property
+    def joined(self) -> bool:
+        """Whether one column names image and class together."""
+        return "image-class" in self.submission.columns.values()
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -58,6 +58,7 @@ def open_label_maps(
             "No label map lies here: there is no PNG or TIFF.",
             "Give the folder (or a zip of it) that holds one picture for each image.",
         )
+        tree.close()
         return None
     scheme = task.truth.label_map or "instance"
     source = LabelMapSource(tree, label, named, scheme, tuple(task.classes), task.ignored, task.order)

@@ -136,8 +136,8 @@ def plain_file(
         findings.add(
             "bad-archive",
             where,
-            "This is a folder, and this task's submission is one table.",
-            "Name the CSV file in it.",
+            "This is a folder; one file is wanted here.",
+            "Name the file in it.",
         )
         return None
     with path.open("rb") as file:
@@ -165,8 +165,8 @@ def _zip_blocks(path: Path, findings: Collector, where: Where) -> Iterator[bytes
             findings.add(
                 "ambiguous-submission" if members else "bad-archive",
                 where,
-                f"The zip holds {len(members)} files ({names}); for this task it holds one table.",
-                "Zip the CSV file alone.",
+                f"The zip holds {len(members)} files ({names}); here it holds one.",
+                "Zip that one file alone.",
             )
             return
         with archive.open(members[0]) as file:

@@ -161,9 +161,11 @@ def open_submission_archive(
     tables = find_members(tree, form.table)
     if len(tables) != 1:
         _no_single_table(tree, tables, form, label, findings)
+        tree.close()
         return None
     rows = _rows(tree, tables[0], label, list(form.columns), findings)
     if rows is None:
+        tree.close()
         return None
     image, file = form.column("image"), form.column("file")
     header = rows[0][1]
@@ -183,6 +185,7 @@ def open_submission_archive(
             "extra-file",
             Where(file=label, member=member),
             f"{member} is named by no row of {form.table}, and is not read.",
+            "Leave it out, or name it in the table if it is a mask.",
             level="note",
         )
     limit = form.max_unpacked
@@ -221,6 +224,7 @@ def open_truth_archive(path: Path, label: str, task: Task, findings: Collector) 
             f"Exactly one CSV has the columns {', '.join(columns)}; found: {names}.",
             "Put one such table beside the masks.",
         )
+        tree.close()
         return None
     name, header, rows = tables[0]
     picked = _resolved(

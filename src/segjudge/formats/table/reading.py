@@ -122,9 +122,10 @@ def _header_advice(found: list[str], wanted: list[str]) -> str:
         index = " It is pandas' index: write with to_csv(path, index=False)." if _is_index(extra[0]) else ""
         return f"Remove the column {extra[0]!r}.{index}"
     if extra and lacking:
-        near = difflib.get_close_matches(lacking[0], extra, n=1)
+        folded = {name.casefold(): name for name in extra}
+        near = difflib.get_close_matches(lacking[0].casefold(), folded, n=1)
         if near:
-            return f"{near[0]!r} should be spelt {lacking[0]!r}."
+            return f"{folded[near[0]]!r} should be spelt {lacking[0]!r}."
         if len(found) == len(wanted) and len(lacking) == len(wanted):
             return "Is the header line missing? It stands above the first row."
     return f"The column {lacking[0]!r} is missing." if lacking else "Name every column once."

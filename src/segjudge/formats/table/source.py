@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from segjudge.images import Images
     from segjudge.masks import Masks
 
-__all__ = ["TableSource"]
+__all__ = ["TableSource", "sizes_of_rows"]
 
 Integers = NDArray[np.int64]
 
@@ -58,7 +58,9 @@ class TableSource:
         unsorted: Literal["error", "warn"],
         empty: Literal["error", "allow"],
         classed: bool = False,
+        semantic: bool = False,
         ignored: Mapping[int, int] | None = None,
+        shapes: Integers | None = None,
     ) -> None:
         self.table = table
         self.rle = rle
@@ -66,8 +68,9 @@ class TableSource:
         self.unsorted = unsorted
         self.empty = empty
         self.classed = classed
+        self.semantic = semantic
         self.image_ids = table.image_ids
-        self.shapes, self.unequal_sizes = _sizes(table)
+        self.shapes = sizes_of_rows(table)[0] if shapes is None else shapes
         # A value of the truth that is not evaluated, and the class whose group it is.
         self.ignored = dict(ignored or {})
         self._shapes = self.shapes
@@ -250,12 +253,14 @@ class _Judge:
             return
         table = self.source.table
         row = self.chosen[place]
+        class_id = int(table.class_ids[row])
+        image = table.image_ids[table.image[row]]
         where = Where(
             file=table.text.label,
             row=int(table.rows[row]),
             column=self.source.runs_column,
-            image=table.image_ids[table.image[row]],
-            class_=str(table.class_ids[row]) if self.source.classed and table.class_ids[row] >= 0 else None,
+            image=f"{image}_{class_id}" if self.source.semantic and class_id >= 0 else image,
+            class_=str(class_id) if self.source.classed and class_id >= 0 else None,
         )
         self.findings.add(code, where, message, advice, level=level)
 
@@ -265,7 +270,7 @@ def _with_place(problem: tuple[str, str, str], place: int) -> tuple[str, int, st
     return code, place, message, advice
 
 
-def _sizes(table: Table) -> tuple[Integers, Integers]:
+def sizes_of_rows(table: Table) -> tuple[Integers, Integers]:
     """Each image's size as the rows give it, and the rows that give another one than the first did."""
     shapes = np.full((len(table.image_ids), 2), -1, np.int64)
     given = np.flatnonzero((table.heights >= 0) & (table.widths >= 0))
