@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import segjudge
+
 HEAVY = {"numpy", "PIL", "rich", "pyarrow", "torch", "matplotlib", "scipy"}
 
 CODE = """
@@ -20,7 +22,10 @@ sys.stderr.write("LOADED " + " ".join(sorted({{name.partition(".")[0] for name i
 
 def loaded(*arguments):
     done = subprocess.run(
-        [sys.executable, "-c", CODE.format(arguments=list(arguments))], capture_output=True, text=True, check=True
+        [sys.executable, "-c", CODE.format(arguments=list(arguments))],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return set(done.stderr.rpartition("LOADED ")[2].split())
 
@@ -39,14 +44,15 @@ def test_scoring_a_table_loads_numpy_alone(tmp_path: Path):
 
 def test_importing_the_package_loads_nothing_heavy():
     done = subprocess.run(
-        [sys.executable, "-c", "import segjudge, sys; print(*sys.modules)"], capture_output=True, text=True, check=True
+        [sys.executable, "-c", "import segjudge, sys; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert not {name.partition(".")[0] for name in done.stdout.split()} & HEAVY
 
 
 def test_every_public_name_exists():
-    import segjudge
-
     assert all(getattr(segjudge, name) for name in segjudge.__all__)
     assert segjudge.__all__ == sorted(segjudge.__all__)
     assert set(segjudge._LAZY) <= set(segjudge.__all__)

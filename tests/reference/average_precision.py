@@ -82,10 +82,11 @@ def removed(
     if ignore == "cityscapes":
         return exceeds(share(prediction.pixels, together(regions)), threshold, strict=strict)
     for region in regions:
-        if ignore == "iou":
-            value = iou(prediction.pixels, region.pixels)
-        else:
-            value = share(prediction.pixels, region.pixels)
+        value = (
+            iou(prediction.pixels, region.pixels)
+            if ignore == "iou"
+            else share(prediction.pixels, region.pixels)
+        )
         if exceeds(value, threshold, strict=strict):
             return True
     return False
