@@ -59,7 +59,9 @@ def runs(mask: Mask, order: Literal["row", "column"], origin: int) -> list[tuple
     """(start, length) of each stretch of foreground, the first pixel having the number `origin`."""
     flat = (mask if order == "row" else mask.T).ravel()
     edges = np.flatnonzero(np.diff(np.concatenate([[0], flat.view(np.int8), [0]])))
-    return [(int(start) + origin, int(stop - start)) for start, stop in zip(edges[::2], edges[1::2], strict=True)]
+    return [
+        (int(start) + origin, int(stop - start)) for start, stop in zip(edges[::2], edges[1::2], strict=True)
+    ]
 
 
 def wad_runs(mask: Mask) -> str:
@@ -119,12 +121,16 @@ def make_wad(folder: Path, random: np.random.Generator) -> None:
     write_table(
         folder / "truth.csv",
         ["ImageId", "LabelId", "EncodedPixels", "Height", "Width"],
-        [(image, value, wad_runs(mask), *shape) for image, value, mask in truths] + [("street_4", "", "", *shape)],
+        [(image, value, wad_runs(mask), *shape) for image, value, mask in truths]
+        + [("street_4", "", "", *shape)],
     )
     write_table(
         folder / "images.csv",
         ["ImageId", "Height", "Width", "Clip", "Usage"],
-        [(f"street_{n}", *shape, f"clip_{(n + 1) // 2}", "Public" if n < 3 else "Private") for n in range(1, 5)],
+        [
+            (f"street_{n}", *shape, f"clip_{(n + 1) // 2}", "Public" if n < 3 else "Private")
+            for n in range(1, 5)
+        ],
     )
     predictions = [
         ("street_1", 33, 0.98, rough(truths[0][2], random, 0.3)),
@@ -151,7 +157,9 @@ def make_wad(folder: Path, random: np.random.Generator) -> None:
     write_table(folder / "flawed.csv", header, flawed)
     swapped = [0, 1, 3, 2, 4]
     write_table(
-        folder / "flawed-header.csv", [header[k] for k in swapped], [[row[k] for k in swapped] for row in good]
+        folder / "flawed-header.csv",
+        [header[k] for k in swapped],
+        [[row[k] for k in swapped] for row in good],
     )
 
 
@@ -191,11 +199,15 @@ def make_badlad(folder: Path, random: np.random.Generator) -> None:
     good = {name: column_runs(mask) for name, mask in predicted.items()}
     write_table(folder / "good.csv", ["Id", "Predicted"], good.items())
     flawed: dict[str, object] = dict(good)
-    flawed["0_0"] = " ".join(f"{start - 1} {length}" for start, length in runs(box(shape, 0, 0, 9, 6), "column", 1))
+    flawed["0_0"] = " ".join(
+        f"{start - 1} {length}" for start, length in runs(box(shape, 0, 0, 9, 6), "column", 1)
+    )
     flawed["0_1"] = str(good["0_1"]) + " 760"  # a start without a length
     flawed["0_2"] = "nan"
     flawed["0_3"] = "760 10"  # 32 x 24 = 768 pixels, the last being 768
-    flawed["1_0"] = " ".join(f"{start} {length}" for start, length in reversed(runs(predicted["1_0"], "column", 1)))
+    flawed["1_0"] = " ".join(
+        f"{start} {length}" for start, length in reversed(runs(predicted["1_0"], "column", 1))
+    )
     flawed["1_1"] = "10 5 12 5"  # two polygons written one behind the other
     rows = [(name, text) for name, text in flawed.items() if name != "1_3"]
     rows[6] = ("page-1.png_2", rows[6][1])
@@ -260,13 +272,20 @@ def make_emoji(folder: Path, random: np.random.Generator) -> None:
     (truth / "masks").mkdir(exist_ok=True)
     for name, pixels in zip(names, white, strict=True):
         (truth / "masks" / f"{name}_mask.png").write_bytes(png(pixels))
-    found = [rough(faces[0], random, 0.6), disc(shape, 13, 19, 6), disc(shape, 13, 16, 8), box(shape, 8, 10, 12, 14)]
+    found = [
+        rough(faces[0], random, 0.6),
+        disc(shape, 13, 19, 6),
+        disc(shape, 13, 16, 8),
+        box(shape, 8, 10, 12, 14),
+    ]
     members = {
         f"predictions/{name}_mask.png": mask.astype(np.uint8) * np.uint8(255)
         for name, mask in zip(names, found, strict=True)
     }
     table = "SampleID,PredictedMask\n" + "".join(f"{name},predictions/{name}_mask.png\n" for name in names)
-    write_zip(folder / "good.zip", {"submission.csv": table.encode(), **{n: png(p) for n, p in members.items()}})
+    write_zip(
+        folder / "good.zip", {"submission.csv": table.encode(), **{n: png(p) for n, p in members.items()}}
+    )
     pictures = list(members.values())
     edge = (np.roll(faces[2], 1, 1) & ~faces[2]) * np.uint8(128)
     flawed = {

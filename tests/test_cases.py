@@ -57,7 +57,10 @@ def badlad_score(folder, truth, submission, shape=(3, 4), *settings, by=()):
     (folder / "submission.csv").write_text("\n".join(["Id,Predicted", *rows, ""]))
     task = sj.load_task("badlad", settings)
     return sj.score(
-        task, sj.read_truth(task, folder / "truth.csv"), sj.read_submission(task, folder / "submission.csv"), by=by
+        task,
+        sj.read_truth(task, folder / "truth.csv"),
+        sj.read_submission(task, folder / "submission.csv"),
+        by=by,
     )
 
 
@@ -209,7 +212,9 @@ def test_no_run_is_lost_where_the_file_is_accepted(tmp_path):
 
 
 def test_columns_in_another_order_are_not_guessed(tmp_path):
-    (tmp_path / "s.csv").write_text("ImageId,LabelId,PixelCount,Confidence,EncodedPixels\nroad,33,8,0.7,1 3|10 5|\n")
+    (tmp_path / "s.csv").write_text(
+        "ImageId,LabelId,PixelCount,Confidence,EncodedPixels\nroad,33,8,0.7,1 3|10 5|\n"
+    )
     outcome = segjudge("check", "wad-2018", tmp_path / "s.csv", "--json")
     assert outcome.json["totals"] == {"bad-header": 1}
 
@@ -299,7 +304,9 @@ def test_an_iou_on_the_threshold(shared, whole, strict, loose, tmp_path):
 
 def test_thresholds_are_printed_as_they_are_meant(tmp_path):
     written = files.write_dsb(strip(4, [(0, 3)], [("1", (0, 3))]), tmp_path)
-    outcome = segjudge("score", "dsb-2018", written.truth, written.submission, "--by", "threshold,image", "--json")
+    outcome = segjudge(
+        "score", "dsb-2018", written.truth, written.submission, "--by", "threshold,image", "--json"
+    )
     names = ["0.5", "0.55", "0.6", "0.65", "0.7", "0.75", "0.8", "0.85", "0.9", "0.95"]
     assert list(outcome.json["by_threshold"]) == names
     assert set(outcome.json["by_threshold"].values()) == {1}
@@ -418,7 +425,13 @@ def test_whose_region_it_is(label, scope, expected, tmp_path):
     )
     (tmp_path / "s.csv").write_text(f"{WAD_HEADER}\nroad,33,0.9,4,10 4|\nroad,33,0.6,4,0 4|\n")
     outcome = segjudge(
-        "score", "wad-2018", tmp_path / "truth.csv", tmp_path / "s.csv", "--set", f"ignore_scope={scope}", "--json"
+        "score",
+        "wad-2018",
+        tmp_path / "truth.csv",
+        tmp_path / "s.csv",
+        "--set",
+        f"ignore_scope={scope}",
+        "--json",
     )
     assert outcome.json["score"] == pytest.approx(expected, abs=1e-12)
     assert outcome.json["counts"] == {"images": 1, "truths": 1, "ignored": 1, "predictions": 2}
@@ -533,7 +546,9 @@ def test_ids_that_look_like_numbers_are_text(tmp_path):
     (tmp_path / "s.csv").write_text(
         f"{WAD_HEADER}\n0012,33,0.9,2,0 2|\n12,33,0.9,2,0 2|\n3e5,33,0.9,2,0 2|\n"
     )
-    outcome = segjudge("score", "wad-2018", tmp_path / "truth.csv", tmp_path / "s.csv", "--by", "image", "--json")
+    outcome = segjudge(
+        "score", "wad-2018", tmp_path / "truth.csv", tmp_path / "s.csv", "--by", "image", "--json"
+    )
     assert outcome.json["score"] == 1
     assert outcome.json["by_image"] == {"0012": 1, "12": 1, "3e5": 1}
 
@@ -545,7 +560,11 @@ def test_ids_that_a_spreadsheet_has_changed(tmp_path):
     )
     outcome = segjudge("score", "wad-2018", tmp_path / "truth.csv", tmp_path / "s.csv", "--json")
     (finding,) = outcome.json["findings"]
-    assert (finding["code"], finding["where"]["row"], finding["where"]["image"]) == ("unknown-id", 4, "300000")
+    assert (finding["code"], finding["where"]["row"], finding["where"]["image"]) == (
+        "unknown-id",
+        4,
+        "300000",
+    )
     assert "3e5" in finding["advice"]
     assert "spreadsheet" in finding["advice"]
 
@@ -609,7 +628,10 @@ def test_label_maps_that_went_through_eight_bits_lose_objects(tmp_path):
     labels = (np.arange(300) + 1).reshape(15, 20)
     (tmp_path / "truth").mkdir()
     (tmp_path / "truth" / "cells.png").write_bytes(png(labels.astype(np.uint16)))
-    for broken, expected in ((labels % 256, Fraction(211, 344)), (np.minimum(labels, 255), Fraction(254, 301))):
+    for broken, expected in (
+        (labels % 256, Fraction(211, 344)),
+        (np.minimum(labels, 255), Fraction(254, 301)),
+    ):
         outcome = segjudge("score", "dsb-2018", tmp_path / "truth", objects_csv(broken, tmp_path), "--json")
         assert outcome.json["score"] == pytest.approx(float(expected), abs=1e-12)
         assert outcome.json["counts"]["predictions"] == 255
@@ -617,7 +639,9 @@ def test_label_maps_that_went_through_eight_bits_lose_objects(tmp_path):
         (tmp_path / "truth8").mkdir(exist_ok=True)
         (tmp_path / "truth8" / "cells.png").write_bytes(png(broken.astype(np.uint8)))
         swapped = sj.score(
-            task, sj.read_truth(task, tmp_path / "truth8"), sj.read_submission(task, objects_csv(labels, tmp_path))
+            task,
+            sj.read_truth(task, tmp_path / "truth8"),
+            sj.read_submission(task, objects_csv(labels, tmp_path)),
         )
         assert swapped.score == pytest.approx(float(expected), abs=1e-12)
 
@@ -788,9 +812,18 @@ def test_one_dice_over_all_pixels_is_another_number(tmp_path):
 
 def test_clips_are_averaged_one_by_one(tmp_path):
     """Clip one: car 1/2 over two images. Clip two: car 1, bus 0. A clip without truth does not count."""
-    images = (Image("a", 1, 8, "one"), Image("b", 1, 8, "one"), Image("c", 1, 8, "two"), Image("d", 1, 8, "three"))
+    images = (
+        Image("a", 1, 8, "one"),
+        Image("b", 1, 8, "one"),
+        Image("c", 1, 8, "two"),
+        Image("d", 1, 8, "three"),
+    )
     truths = [*(Thing(name, 33, px((0, 3))) for name in "abc"), Thing("c", 39, px((4, 7)))]
-    sent = [Thing("a", 33, px((0, 3)), "0.9"), Thing("c", 33, px((0, 3)), "0.8"), Thing("d", 33, px((0, 3)), "0.1")]
+    sent = [
+        Thing("a", 33, px((0, 3)), "0.9"),
+        Thing("c", 33, px((0, 3)), "0.8"),
+        Thing("d", 33, px((0, 3)), "0.1"),
+    ]
     written = files.write_wad(Scene(images, tuple(truths), tuple(sent)), tmp_path)
     task = sj.load_task("wad-2018", ["average=clip"])
     result = sj.score(
@@ -815,7 +848,15 @@ def test_usage_chooses_images(tmp_path):
     (tmp_path / "images.csv").write_text(
         "ImageId,Height,Width,Usage\na,1,8,Public\nb,1,8,Private\nc,1,8,Ignored\n"
     )
-    words = ["score", "dsb-2018", written.truth, written.submission, "--images", tmp_path / "images.csv", "--json"]
+    words = [
+        "score",
+        "dsb-2018",
+        written.truth,
+        written.submission,
+        "--images",
+        tmp_path / "images.csv",
+        "--json",
+    ]
     assert segjudge(*words).json["score"] == 1 / 2
     for usage, expected in (("Public", 1), ("Private", 0), ("Ignored", 0)):
         assert segjudge(*words, "--usage", usage).json["score"] == expected, usage

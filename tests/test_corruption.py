@@ -53,7 +53,9 @@ PAGE = Scene(
     (Thing("img_a", 0, px(0, 1, 6, 7)), Thing("img_a", 3, px(22, 23)), Thing("0012", 1, px(4))),
     (Thing("img_a", 0, px(0, 1, 6)), Thing("img_a", 3, px(22, 23)), Thing("0012", 2, px(4))),
 )
-FACES = Scene(IMAGES[:2], (Thing("img_a", 1, px(0, 1, 6, 7)), Thing("0012", 1, px(4))), (Thing("img_a", 1, px(0, 1)),))
+FACES = Scene(
+    IMAGES[:2], (Thing("img_a", 1, px(0, 1, 6, 7)), Thing("0012", 1, px(4))), (Thing("img_a", 1, px(0, 1)),)
+)
 
 
 def label_maps(scene, folder, *, wad):
@@ -116,16 +118,28 @@ def worlds():
             folder.mkdir()
             written = write(scene, folder)
             truth, submission, images = (path.read_bytes() for path in written)
-            rest = {"truth": ("t.csv", truth), "submission": ("s.csv", submission), "images": ("i.csv", images)}
+            rest = {
+                "truth": ("t.csv", truth),
+                "submission": ("s.csv", submission),
+                "images": ("i.csv", images),
+            }
             for form, file, content in (
                 ("csv", "s.csv", submission),
                 ("gzip", "s.csv.gz", gzip.compress(submission, mtime=0)),
                 ("zip", "s.zip", zip_of({"s.csv": submission})),
                 ("parquet", "s.parquet", parquet_of(written.submission)),
             ):
-                found[f"{task} submission {form}"] = (task, rest | {"submission": (file, content)}, "submission")
+                found[f"{task} submission {form}"] = (
+                    task,
+                    rest | {"submission": (file, content)},
+                    "submission",
+                )
             found[f"{task} truth csv"] = (task, rest, "truth")
-            found[f"{task} truth parquet"] = (task, rest | {"truth": ("t.parquet", parquet_of(written.truth))}, "truth")
+            found[f"{task} truth parquet"] = (
+                task,
+                rest | {"truth": ("t.parquet", parquet_of(written.truth))},
+                "truth",
+            )
             found[f"{task} images"] = (task, rest, "images")
             if task != "badlad":
                 maps = label_maps(scene, folder, wad=task == "wad-2018")
@@ -148,7 +162,11 @@ def worlds():
             ("tar.gz", "s.tar.gz", tar_of(members, "w:gz")),
             ("tar.xz", "s.tar.xz", tar_of(members, "w:xz")),
         ):
-            found[f"emoji submission {form}"] = ("emoji", rest | {"submission": (file, content)}, "submission")
+            found[f"emoji submission {form}"] = (
+                "emoji",
+                rest | {"submission": (file, content)},
+                "submission",
+            )
         whole = zip_of(members)
         found["emoji truth zip"] = ("emoji", rest | {"submission": ("s.zip", whole)}, "truth")
         for member in members:
@@ -161,7 +179,20 @@ def worlds():
 
 
 BYTE_DAMAGE = ("flip", "bit", "cut", "double", "lose", "zero", "write", "shuffle", "head", "swap")
-TEXT_DAMAGE = ("word", "word", "word", "swap", "glue", "repeat", "lose", "move", "mark", "end", "quote", "cut")
+TEXT_DAMAGE = (
+    "word",
+    "word",
+    "word",
+    "swap",
+    "glue",
+    "repeat",
+    "lose",
+    "move",
+    "mark",
+    "end",
+    "quote",
+    "cut",
+)
 
 
 @st.composite
@@ -373,7 +404,9 @@ def test_a_file_that_was_cut_is_found_or_ends_between_rows(data, name):
         assert scored.get("score") is None or scored["findings"], content[:at]
 
 
-SMALL = st.sampled_from([["--set", "unsorted=warn"], ["--set", "missing=empty"], ["--set", "overlapping=allow"], []])
+SMALL = st.sampled_from(
+    [["--set", "unsorted=warn"], ["--set", "missing=empty"], ["--set", "overlapping=allow"], []]
+)
 
 
 @settings(max_examples=40, deadline=None)

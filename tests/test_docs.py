@@ -151,7 +151,9 @@ def test_links_within_the_repository_lead_somewhere(page):
 
 
 def test_the_menu_shows_every_page_and_only_pages_that_exist():
-    menu = set(re.findall(r": ([\w./-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
+    menu = set(
+        re.findall(r": ([\w./-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    )
     assert menu == {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
 
 
@@ -185,7 +187,9 @@ def test_the_seeds_of_the_docs_count_an_iou_equal_to_the_threshold(tmp_path):
 def test_the_examples_of_the_python_page_run(monkeypatch):
     monkeypatch.chdir(ROOT)
     page = DOCS / "python.md"
-    code = "\n".join(re.findall(r"^```pycon\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL))
+    code = "\n".join(
+        re.findall(r"^```pycon\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    )
     test = doctest.DocTestParser().get_doctest(code, {}, "python.md", str(page), 0)
     failures: list[str] = []
     doctest.DocTestRunner(verbose=False).run(test, out=failures.append)
@@ -214,7 +218,9 @@ def test_flawed_examples_have_the_findings_that_their_page_lists(name):
     truth = sj.read_truth(task, folder / TRUTHS[name])
     diagnosis = sj.check(task, sj.read_submission(task, flawed), truth=truth)
     page = (folder / "README.md").read_text(encoding="utf-8")
-    listed = {(row.strip(), code) for row, code in re.findall(r"^\|([ \d]+)\| `([a-z-]+)` \|", page, re.MULTILINE)}
+    listed = {
+        (row.strip(), code) for row, code in re.findall(r"^\|([ \d]+)\| `([a-z-]+)` \|", page, re.MULTILINE)
+    }
     found = {(str(finding.where.row or ""), finding.code) for finding in diagnosis.findings}
     assert not diagnosis.ok
     assert listed <= found
@@ -230,7 +236,12 @@ def test_the_header_of_the_other_flawed_example_is_refused():
 def test_examples_are_what_their_maker_makes(tmp_path):
     loaded(EXAMPLES / "make.py").main(tmp_path)
     made = {path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()}
-    kept = {path.relative_to(EXAMPLES) for name in TRUTHS for path in (EXAMPLES / name).rglob("*") if path.is_file()}
+    kept = {
+        path.relative_to(EXAMPLES)
+        for name in TRUTHS
+        for path in (EXAMPLES / name).rglob("*")
+        if path.is_file()
+    }
     assert made == {path for path in kept if path.suffix != ".md"}
     for path in made:
         assert contents(tmp_path / path) == contents(EXAMPLES / path), path

@@ -75,7 +75,11 @@ EMOJI_ROWS = "smile,masks/smile.png\nwink,masks/wink.png\n"
 
 
 def emoji(smile=SMILE, rows=EMOJI_ROWS, header=EMOJI_HEADER, **more):
-    members = {"submission.csv": f"{header}\n{rows}".encode(), "masks/smile.png": smile, "masks/wink.png": WINK}
+    members = {
+        "submission.csv": f"{header}\n{rows}".encode(),
+        "masks/smile.png": smile,
+        "masks/wink.png": WINK,
+    }
     return members | {name.replace("__", "/"): content for name, content in more.items()}
 
 
@@ -152,10 +156,14 @@ def table_faults():
         header, _, rest = whole.partition("\n")
         names = header.split(",")
         for coding in ("utf-16", "utf-16-le", "utf-16-be"):
-            yield Fault(f"saved as {coding}", task, whole.encode(coding), "not-utf8", where=HERE, advises=("UTF-8",))
+            yield Fault(
+                f"saved as {coding}", task, whole.encode(coding), "not-utf8", where=HERE, advises=("UTF-8",)
+            )
         for mark, word in ((";", "semicolons"), ("\t", "tabs")):
             text = whole.replace(",", mark).encode()
-            yield Fault(f"{word} for commas", task, text, "bad-delimiter", where={**HERE, "row": 1}, says=(word,))
+            yield Fault(
+                f"{word} for commas", task, text, "bad-delimiter", where={**HERE, "row": 1}, says=(word,)
+            )
         for name, other, advises in (
             ("no header", None, ("header",)),
             ("a column misspelt", ",".join([*names[:-1], names[-1] + "s"]), (names[-1],)),
@@ -175,7 +183,9 @@ def table_faults():
         glued = whole.replace(row, f"{row}{row}", 1).encode()
         totals = {"bad-field-count": 1} | ({"missing-id": 1} if task == "badlad" else {})
         totals |= {"missing-id": 1} if task == "dsb-2018" else {}
-        yield Fault("rows glued", task, glued, "bad-field-count", where=ROW2, advises=("glued",), totals=totals)
+        yield Fault(
+            "rows glued", task, glued, "bad-field-count", where=ROW2, advises=("glued",), totals=totals
+        )
         cut = whole.replace(row, row.partition(",")[0], 1).encode()
         yield Fault("a row cut", task, cut, "bad-field-count", where=ROW2, advises=("cut",), totals=totals)
         strange = row.replace(row.partition(",")[0], "caf\xe9", 1).encode("latin-1")
@@ -209,7 +219,16 @@ def run_faults():
         def fault(name, cell, code, *says, advises=(), level="error", totals=None, count=1, settings=(),
                   task=task, build=build, where=where):  # fmt: skip
             return Fault(
-                f"{name}: {cell[:20]}", task, build(cell, count), code, level, where, says, advises, totals, settings
+                f"{name}: {cell[:20]}",
+                task,
+                build(cell, count),
+                code,
+                level,
+                where,
+                says,
+                advises,
+                totals,
+                settings,
             )
 
         yield fault("a start alone", f"1 2{parted}4{end}", "rle-odd-tokens", '"4"')
@@ -222,7 +241,9 @@ def run_faults():
         yield fault("other digits", f"١ 2{end}", "rle-bad-delimiter", totals={})
         yield fault("length zero", f"1 2{parted}4 0{end}", "rle-bad-length", '"4 0"')
         yield fault("negative length", f"1 -2{end}", "rle-bad-length", '"1 -2"')
-        yield fault("start too low", f"{first - 1} 2{end}", "rle-start-below-base", f'"{first - 1} 2"', str(first))
+        yield fault(
+            "start too low", f"{first - 1} 2{end}", "rle-start-below-base", f'"{first - 1} 2"', str(first)
+        )
         yield fault("far below", f"-{'9' * 30} 2{end}", "rle-start-below-base", "-999")
         for run in (f"{last} 2", f"{last + 1} 1", f"{first} {last - first + 2}", f"{10**17} 5", f"{10**30} 1",
                     f"{first} {10**30}"):  # fmt: skip
@@ -232,12 +253,18 @@ def run_faults():
             )  # fmt: skip
         yield fault("a pixel twice", f"2 2{parted}3 2{end}", "rle-overlap", '"2 2"', '"3 2"')
         yield fault("a run twice", f"2 2{parted}2 2{end}", "rle-overlap", '"2 2"')
-        yield fault("disordered and twice", f"4 2{parted}2 3{end}", "rle-overlap", '"2 3"', '"4 2"', totals={})
-        mild = fault("disordered", f"5 1{parted}2 2{end}", "rle-unsorted", "2", "5", count=3, advises=("Sort",))
+        yield fault(
+            "disordered and twice", f"4 2{parted}2 3{end}", "rle-overlap", '"2 3"', '"4 2"', totals={}
+        )
+        mild = fault(
+            "disordered", f"5 1{parted}2 2{end}", "rle-unsorted", "2", "5", count=3, advises=("Sort",)
+        )
         mild.level = "warning" if pipes else "error"
         yield mild
         other = fault("disordered the other way", f"5 1{parted}2 2{end}", "rle-unsorted", count=3)
-        other.level, other.settings = ("error", ("unsorted=error",)) if pipes else ("warning", ("unsorted=warn",))
+        other.level, other.settings = (
+            ("error", ("unsorted=error",)) if pipes else ("warning", ("unsorted=warn",))
+        )
         yield other
         for word in ("nan", "NaN", "None", "-", "[]", "null", "-1"):
             yield fault("an empty marker", word, "rle-not-integer", word, advises=leave)
@@ -256,7 +283,9 @@ def run_faults():
             yield fault("pipes", "1 2|4 1|", "rle-bad-delimiter", "|")
             yield fault("commas", '"1,2,4,1"', "rle-bad-delimiter", ",")
             yield fault("tabs", "1\t2\t4\t1", "rle-bad-delimiter")
-            yield fault("a spreadsheet's cell", WIDE_CELL, "rle-truncated", "32,767", advises=("spreadsheet",))
+            yield fault(
+                "a spreadsheet's cell", WIDE_CELL, "rle-truncated", "32,767", advises=("spreadsheet",)
+            )
     whole = badlad("page_0,1 2").decode().splitlines()
     whole[-1] = "page_3,1 2 5"
     yield Fault(
@@ -285,8 +314,23 @@ def wad_faults():
         where = {**place, "column": "Confidence"}
         yield Fault(f"confidence {text}", "wad-2018", wad(f"street,33,{text},2,0 2|"), "confidence-range", "warning",
                     where, advises=("logits",))  # fmt: skip
-    for text in ("0", "37", "161", "65535", "1", "330", "33.0", "car", "-33", "", "0x21", "99999999999999999999"):
-        yield Fault(f"class {text!r}", "wad-2018", wad(f"street,{text},0.5,2,0 2|"), "unknown-class", where=place)
+    for text in (
+        "0",
+        "37",
+        "161",
+        "65535",
+        "1",
+        "330",
+        "33.0",
+        "car",
+        "-33",
+        "",
+        "0x21",
+        "99999999999999999999",
+    ):
+        yield Fault(
+            f"class {text!r}", "wad-2018", wad(f"street,{text},0.5,2,0 2|"), "unknown-class", where=place
+        )
     yield Fault("a class of the truth alone", "wad-2018", wad("street,161,0.5,2,0 2|"), "unknown-class", where=place,
                 says=("161", "group"))  # fmt: skip
     yield Fault("PixelCount 0", "wad-2018", wad("street,33,0.5,0,0 2|"), "empty-mask", where=place)
@@ -331,10 +375,16 @@ def id_faults():
                 where={**HERE, "row": 4, "image": "page_0", "class": "0"}, says=("row 2",))  # fmt: skip
     yield Fault("an id missing", "badlad", badlad().replace(b"page_2,\n", b""), "missing-id",
                 where={**HERE, "row": None, "image": "page_2"}, says=("page_2",))  # fmt: skip
-    yield Fault("the header alone", "badlad", b"Id,Predicted\n", "missing-id", where=HERE, totals={"missing-id": 4})
+    yield Fault(
+        "the header alone", "badlad", b"Id,Predicted\n", "missing-id", where=HERE, totals={"missing-id": 4}
+    )
     yield Fault("another image", "badlad", badlad("leaf_0,"), "unknown-id", where={**ROW2, "image": "leaf_0"})
-    yield Fault("another class", "badlad", badlad("page_4,"), "unknown-class", where={**ROW2, "image": "page_4"})
-    yield Fault("no class", "badlad", badlad("page,"), "unknown-id", where={**ROW2, "image": "page"}, advises=("_",))
+    yield Fault(
+        "another class", "badlad", badlad("page_4,"), "unknown-class", where={**ROW2, "image": "page_4"}
+    )
+    yield Fault(
+        "no class", "badlad", badlad("page,"), "unknown-id", where={**ROW2, "image": "page"}, advises=("_",)
+    )
     yield Fault("a class in words", "badlad", badlad("page_table,"), "unknown-id", where=ROW2, totals={})
     yield Fault("in capitals", "badlad", badlad("PAGE_0,"), "unknown-id", where={**ROW2, "image": "PAGE_0"},
                 advises=("case",))  # fmt: skip
@@ -376,7 +426,9 @@ def archive_faults():
     yield fault("an empty file", emoji(b""), "not-png", first, "0 bytes")
     yield fault("a PNG cut short", emoji(SMILE[:40]), "not-png", first)
     yield fault("another size", emoji(picture([[0, 255, 0]])), "shape-mismatch", first, "1 rows x 3", "2 x 3")
-    yield fault("the size swapped", emoji(picture([[0, 255], [0, 0], [0, 0]])), "shape-mismatch", first, "swapped")
+    yield fault(
+        "the size swapped", emoji(picture([[0, 255], [0, 0], [0, 0]])), "shape-mismatch", first, "swapped"
+    )
     yield fault("no such file", emoji(rows="smile,masks/grin.png\nwink,masks/wink.png\n"), "missing-file",
                 {**first, "member": "masks/grin.png"}, "masks/grin.png",
                 totals={"missing-file": 1, "extra-file": 1})  # fmt: skip
@@ -384,11 +436,19 @@ def archive_faults():
                 advises=("smile.png",), totals={"missing-file": 1, "extra-file": 1})  # fmt: skip
     yield fault("a file that nobody names", emoji(notes__txt=b"hello"), "extra-file", {**box, "member": "notes/txt"},
                 level="note")  # fmt: skip
-    for path in ("../smile.png", "/etc/passwd", "masks/../../smile.png", "C:/smile.png", "\\\\host\\smile.png"):
+    for path in (
+        "../smile.png",
+        "/etc/passwd",
+        "masks/../../smile.png",
+        "C:/smile.png",
+        "\\\\host\\smile.png",
+    ):
         yield fault(f"a row leads out: {path}", emoji(rows=f"smile,{path}\nwink,masks/wink.png\n"), "unsafe-path",
                     first, totals={"unsafe-path": 1, "extra-file": 1})  # fmt: skip
     for name in ("../evil.png", "/evil.png", "a/../../evil.png", "C:\\evil.png"):
-        yield fault(f"a member leads out: {name}", {**emoji(), name: WINK}, "unsafe-path", {**box, "member": name})
+        yield fault(
+            f"a member leads out: {name}", {**emoji(), name: WINK}, "unsafe-path", {**box, "member": name}
+        )
     yield Fault("a link in a tar", "emoji", tarred(emoji(), "/etc/passwd"), "unsafe-path",
                 where={"file": "submission.tar", "member": "masks/link.png"}, says=("link",),
                 ending=".tar")  # fmt: skip
@@ -478,7 +538,9 @@ def test_a_fault_is_found_where_it_is(fault, tmp_path):
 @pytest.mark.parametrize("fault", FAULTS, ids=[f"{fault.task} {fault.name}" for fault in FAULTS])
 def test_every_finding_is_told_in_sentences(fault, tmp_path):
     changes = [word for pair in fault.settings for word in ("--set", pair)]
-    for finding in checked(tmp_path, fault.task, fault.submission, *changes, ending=fault.ending).json["findings"]:
+    for finding in checked(tmp_path, fault.task, fault.submission, *changes, ending=fault.ending).json[
+        "findings"
+    ]:
         assert set(finding) == {"code", "level", "where", "message", "advice"}
         assert set(finding["where"]) == {"file", "row", "column", "entry", "image", "class", "member"}
         assert finding["where"]["file"] == f"submission{fault.ending}"
@@ -492,10 +554,25 @@ def test_every_finding_is_told_in_sentences(fault, tmp_path):
 
 def test_every_code_of_a_submission_is_provoked():
     wanted = {
-        *("not-utf8", "bad-delimiter", "bad-header", "bad-field-count", "unknown-id", "missing-id", "duplicate-id"),
+        *(
+            "not-utf8",
+            "bad-delimiter",
+            "bad-header",
+            "bad-field-count",
+            "unknown-id",
+            "missing-id",
+            "duplicate-id",
+        ),
         *("unknown-class", "bad-confidence", "confidence-range", "rle-odd-tokens", "rle-not-integer"),
         *("rle-bad-length", "rle-bad-delimiter", "rle-start-below-base", "rle-out-of-bounds", "rle-overlap"),
-        *("rle-unsorted", "rle-truncated", "empty-mask", "pixel-count-mismatch", "masks-overlap", "mask-not-binary"),
+        *(
+            "rle-unsorted",
+            "rle-truncated",
+            "empty-mask",
+            "pixel-count-mismatch",
+            "masks-overlap",
+            "mask-not-binary",
+        ),
         *("not-png", "bad-image-mode", "shape-mismatch", "missing-file", "extra-file", "unsafe-path"),
         *("ambiguous-submission", "bad-archive", "too-large-unpacked", "bad-compression"),
     }
@@ -505,7 +582,9 @@ def test_every_code_of_a_submission_is_provoked():
 # --- what is no fault ---------------------------------------------------------------------------------------
 
 GOOD = {
-    "wad-2018": wad("street,33,0.5,5,0 2|17 3|", "0012,36,1,6,0 6|", "street,33,.25,2,0 2|", "3e5,40,5e-1,1,5 1|"),
+    "wad-2018": wad(
+        "street,33,0.5,5,0 2|17 3|", "0012,36,1,6,0 6|", "street,33,.25,2,0 2|", "3e5,40,5e-1,1,5 1|"
+    ),
     "badlad": badlad("page_1,1 2 5 2", "page_2,1 6"),
     "dsb-2018": dsb("cell,1 2 12 1", "cell,3 2"),
 }
@@ -566,7 +645,11 @@ def test_an_accepted_oddity_holds_the_same_masks(task, oddity, tmp_path):
         truth.append(",".join([*(row[place] for place in keep), size]))
     (tmp_path / "truth.csv").write_text("\n".join(truth) + "\n")
     outcome = segjudge(
-        "score", task, tmp_path / "truth.csv", written(tmp_path, ODDITIES[oddity](GOOD[task]), ".csv"), "--json"
+        "score",
+        task,
+        tmp_path / "truth.csv",
+        written(tmp_path, ODDITIES[oddity](GOOD[task]), ".csv"),
+        "--json",
     )
     assert outcome.json["findings"] == []
     assert outcome.json["score"] == 1
@@ -577,7 +660,10 @@ def test_an_accepted_oddity_holds_the_same_masks(task, oddity, tmp_path):
     [
         ("wad-2018", ["street,33,0.5,5,1 3|4 2|", "street,33,0.5,20,0 20|", "street,33,0.5,1,19 1|"]),
         ("wad-2018", ["street,33,0.7,8, 1  3 | 10 5| "]),
-        ("wad-2018", ["street,33,0,1,0 1|", "street,33,1.0,1,0 1|", "street,33,00.5,1,0 1|", "street,33,+.5,1,0 1|"]),
+        (
+            "wad-2018",
+            ["street,33,0,1,0 1|", "street,33,1.0,1,0 1|", "street,33,00.5,1,0 1|", "street,33,+.5,1,0 1|"],
+        ),
         ("badlad", ["page_0,1 2 3 1", "page_1,6 1", "page_2,1 6", "page_3,4 3"]),
         ("badlad", ["page_0, 1  2 "]),
         ("dsb-2018", ["cell,1 3 4 3", "cell,12 1", "cell,7 5"]),
@@ -590,7 +676,9 @@ def test_borders_and_spaces_are_no_finding(task, rows, tmp_path):
 
 
 def test_a_missing_last_pipe_takes_the_mask_whole(tmp_path):
-    (tmp_path / "truth.csv").write_text("ImageId,LabelId,EncodedPixels,Height,Width\nstreet,33,1 3|10 5|,4,5\n")
+    (tmp_path / "truth.csv").write_text(
+        "ImageId,LabelId,EncodedPixels,Height,Width\nstreet,33,1 3|10 5|,4,5\n"
+    )
     path = written(tmp_path, wad("street,33,0.7,8,1 3|10 5"), ".csv")
     outcome = segjudge("score", "wad-2018", tmp_path / "truth.csv", path, "--json")
     assert outcome.status == 0
@@ -599,7 +687,9 @@ def test_a_missing_last_pipe_takes_the_mask_whole(tmp_path):
 
 
 def test_disordered_runs_take_the_mask_whole(tmp_path):
-    (tmp_path / "truth.csv").write_text("ImageId,LabelId,EncodedPixels,Height,Width\nstreet,33,1 3|4 1|10 5|,4,5\n")
+    (tmp_path / "truth.csv").write_text(
+        "ImageId,LabelId,EncodedPixels,Height,Width\nstreet,33,1 3|4 1|10 5|,4,5\n"
+    )
     path = written(tmp_path, wad("street,33,0.7,9,10 5|4 1|1 3|"), ".csv")
     outcome = segjudge("score", "wad-2018", tmp_path / "truth.csv", path, "--json")
     assert outcome.json["score"] == 1
@@ -613,12 +703,14 @@ LAYOUTS = {
     "two top folders deep": {f"a/b/{name}": content for name, content in PLAIN.items()},
     "made on a Mac": {f"entry/{name}": content for name, content in PLAIN.items()}
     | {"__MACOSX/entry/._submission.csv": b"\0\5", "entry/.DS_Store": b"x", "entry/masks/.DS_Store": b"x"},
-    "made on Windows": {name.replace("/", "\\"): content for name, content in PLAIN.items()} | {"Thumbs.db": b"x"},
+    "made on Windows": {name.replace("/", "\\"): content for name, content in PLAIN.items()}
+    | {"Thumbs.db": b"x"},
     "with ./": {f"./{name}": content for name, content in PLAIN.items()},
     "rows with backslashes": emoji(rows=EMOJI_ROWS.replace("/", "\\")),
     "rows with ./": emoji(rows=EMOJI_ROWS.replace("masks/", "./masks/")),
     "rows with the top folder": {
-        f"entry/{name}": content for name, content in emoji(rows=EMOJI_ROWS.replace("masks/", "entry/masks/")).items()
+        f"entry/{name}": content
+        for name, content in emoji(rows=EMOJI_ROWS.replace("masks/", "entry/masks/")).items()
     },
     "table in a folder": {"t/submission.csv": PLAIN["submission.csv"]}
     | {name: content for name, content in PLAIN.items() if name.startswith("masks")},
@@ -748,8 +840,12 @@ MANY = {
     "unknown-class": wad(*(f"street,{n + 100},0.5,2,0 2|" for n in range(31))),
     "bad-confidence": wad(*("street,33,nan,2,0 2|" for _ in range(31))),
     "confidence-range": wad(*("street,33,2,2,0 2|" for _ in range(31))),
-    "pixel-count-mismatch": wad(*(f"{i},33,1,7,0 2|" for i in ["street", "0012", "3e5"] * 10), "street,33,1,x,0 2|"),
-    "rle-out-of-bounds": wad(*(f"{i},33,0.5,7,0 99|" for i in ["street", "0012", "3e5"] * 10), "street,33,1,7,0 99|"),
+    "pixel-count-mismatch": wad(
+        *(f"{i},33,1,7,0 2|" for i in ["street", "0012", "3e5"] * 10), "street,33,1,x,0 2|"
+    ),
+    "rle-out-of-bounds": wad(
+        *(f"{i},33,0.5,7,0 99|" for i in ["street", "0012", "3e5"] * 10), "street,33,1,7,0 99|"
+    ),
     "rle-bad-delimiter": wad(*("street,33,0.5,2,0 2" for _ in range(31))),
     "empty-mask": wad(*("street,33,0.5,0," for _ in range(31))),
     "bad-field-count": wad(*("street,33" for _ in range(31))),
@@ -870,7 +966,9 @@ def test_a_fault_of_the_truth_is_found_where_it_is(task, rows, code, level, wher
 def test_sizes_of_truth_and_list_that_disagree_are_a_fault_of_the_truth(tmp_path):
     (tmp_path / "truth.csv").write_text(truth_of("dsb-2018", "a,1 2,2,3"))
     (tmp_path / "images.csv").write_text("ImageId,Height,Width\na,3,2\n")
-    outcome = segjudge("check-truth", "dsb-2018", tmp_path / "truth.csv", "--images", tmp_path / "images.csv", "--json")
+    outcome = segjudge(
+        "check-truth", "dsb-2018", tmp_path / "truth.csv", "--images", tmp_path / "images.csv", "--json"
+    )
     assert outcome.json["totals"] == {"shape-mismatch": 1}
     assert outcome.status == 3
     (tmp_path / "s.csv").write_text("ImageId,EncodedPixels\na,1 2\n")
@@ -895,12 +993,18 @@ def test_two_label_maps_of_one_image_are_a_fault_of_the_truth(tmp_path):
 def test_an_image_that_a_list_has_and_the_truth_has_not(tmp_path):
     (tmp_path / "truth.csv").write_text(truth_of("dsb-2018", "a,1 2,2,3", "c,1 2,2,3"))
     (tmp_path / "images.csv").write_text("ImageId,Height,Width\na,2,3\nb,2,3\n")
-    outcome = segjudge("check-truth", "dsb-2018", tmp_path / "truth.csv", "--images", tmp_path / "images.csv", "--json")
+    outcome = segjudge(
+        "check-truth", "dsb-2018", tmp_path / "truth.csv", "--images", tmp_path / "images.csv", "--json"
+    )
     assert outcome.json["totals"] == {"missing-id": 1, "unknown-id": 1}
 
 
 def test_a_truth_without_rows_is_a_fault_of_the_truth(tmp_path):
-    for task, rows in (("wad-2018", wad()), ("dsb-2018", b"ImageId,EncodedPixels\n"), ("badlad", b"Id,Predicted\n")):
+    for task, rows in (
+        ("wad-2018", wad()),
+        ("dsb-2018", b"ImageId,EncodedPixels\n"),
+        ("badlad", b"Id,Predicted\n"),
+    ):
         (tmp_path / "truth.csv").write_text(truth_of(task))
         (tmp_path / "s.csv").write_bytes(rows)
         outcome = segjudge("score", task, tmp_path / "truth.csv", tmp_path / "s.csv", "--json")
@@ -933,18 +1037,22 @@ JSON_FAULTS = [
     ),
     (
         "counts that do not add up",
-        ('{"images": [{"id": 1, "height": 2, "width": 3}], "categories": [{"id": 1, "name": "text box"}],'
-        ' "annotations":'
-        ' [{"id": 1, "image_id": 1, "category_id": 1, "segmentation": {"size": [2, 3], "counts": [2, 3]},'
-        ' "area": 3, "bbox": [0, 0, 1, 1], "iscrowd": 1}]}'),
+        (
+            '{"images": [{"id": 1, "height": 2, "width": 3}], "categories": [{"id": 1, "name": "text box"}],'
+            ' "annotations":'
+            ' [{"id": 1, "image_id": 1, "category_id": 1, "segmentation": {"size": [2, 3], "counts": [2, 3]},'
+            ' "area": 3, "bbox": [0, 0, 1, 1], "iscrowd": 1}]}'
+        ),
         "rle-wrong-total",
     ),
     (
         "an image that is not there",
-        ('{"images": [{"id": 1, "height": 2, "width": 3}], "categories": [{"id": 1, "name": "text box"}],'
-        ' "annotations":'
-        ' [{"id": 1, "image_id": 2, "category_id": 1, "segmentation": [[0, 0, 2, 0, 2, 2]],'
-        ' "area": 3, "bbox": [0, 0, 1, 1], "iscrowd": 0}]}'),
+        (
+            '{"images": [{"id": 1, "height": 2, "width": 3}], "categories": [{"id": 1, "name": "text box"}],'
+            ' "annotations":'
+            ' [{"id": 1, "image_id": 2, "category_id": 1, "segmentation": [[0, 0, 2, 0, 2, 2]],'
+            ' "area": 3, "bbox": [0, 0, 1, 1], "iscrowd": 0}]}'
+        ),
         "unknown-id",
     ),
 ]

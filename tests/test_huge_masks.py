@@ -60,7 +60,10 @@ def test_a_rectangle_is_read_and_written(rle, corner, size, small_memory):
     assert masks.areas.tolist() == [size[0] * size[1]]
     assert masks.boxes.tolist() == [[corner[1], corner[0], size[1], size[0]]]
     assert masks.stops[-1] <= PIXELS
-    assert rle.encode_masks(masks) == [text] or rle.decode(rle.encode_masks(masks), SHAPE).areas[0] == masks.areas[0]
+    assert (
+        rle.encode_masks(masks) == [text]
+        or rle.decode(rle.encode_masks(masks), SHAPE).areas[0] == masks.areas[0]
+    )
 
 
 @pytest.mark.parametrize("rle", [WAD, BADLAD], ids=["row", "column"])

@@ -92,7 +92,13 @@ def scored(task_id, written, chosen=(), workers=1, images=True):
 
 def numbers(result):
     """All numbers of a result, to the last bit."""
-    return result.score, result.points, dict(result.by_class), dict(result.by_threshold), dict(result.by_image)
+    return (
+        result.score,
+        result.points,
+        dict(result.by_class),
+        dict(result.by_threshold),
+        dict(result.by_image),
+    )
 
 
 def score_scene(task_id, scene, chosen=(), **how):
@@ -115,7 +121,9 @@ def rewritten(scene, move, resize):
     def moved(thing):
         image = sizes[thing.image]
         pixels = frozenset(
-            new for pixel in thing.pixels for new in move(*divmod(pixel, image.width), image.height, image.width)
+            new
+            for pixel in thing.pixels
+            for new in move(*divmod(pixel, image.width), image.height, image.width)
         )
         return dataclasses.replace(thing, pixels=pixels)
 
@@ -152,7 +160,12 @@ def test_a_perfect_submission_scores_one(drawn, chosen):
 @given(task_and_scene())
 def test_no_score_leaves_zero_to_one(drawn):
     result = score_scene(*drawn)
-    values = [result.score, *result.by_class.values(), *result.by_threshold.values(), *result.by_image.values()]
+    values = [
+        result.score,
+        *result.by_class.values(),
+        *result.by_threshold.values(),
+        *result.by_image.values(),
+    ]
     assert all(value is None or 0 <= value <= 1 for value in values)
 
 
@@ -192,7 +205,10 @@ def test_the_order_of_samples_changes_no_bit(scene, random):
 
 @few
 @given(
-    task_and_scene(*TABLES, max_images=6), st.integers(1, 3), st.sampled_from([1, 40, 100, 1 << 20]), st.integers(1, 3)
+    task_and_scene(*TABLES, max_images=6),
+    st.integers(1, 3),
+    st.sampled_from([1, 40, 100, 1 << 20]),
+    st.integers(1, 3),
 )
 def test_chunks_and_workers_change_no_bit(drawn, workers, size, most):
     task_id, scene = drawn
@@ -225,7 +241,9 @@ def test_chunks_of_larger_files_change_no_bit(task_id, tmp_path, monkeypatch):
 
 
 def test_worker_processes_change_no_bit(tmp_path, monkeypatch):
-    scene = strategies.random_scene(np.random.default_rng(5), n_images=6, classes=(1,), heights=(4, 9), widths=(4, 9))
+    scene = strategies.random_scene(
+        np.random.default_rng(5), n_images=6, classes=(1,), heights=(4, 9), widths=(4, 9)
+    )
     written = files.write_emoji(scene, tmp_path)
     first = numbers(scored("emoji", written))
     monkeypatch.setattr("segjudge.chunks._MOST_IMAGES", 2)
@@ -382,7 +400,9 @@ def test_a_false_positive_never_helps(drawn, data):
     """A mask that shares no pixel with anything of the truth or of the predictions."""
     task_id, scene = drawn
     image = data.draw(st.sampled_from(scene.images))
-    taken = {p for thing in (*scene.truths, *scene.predictions) if thing.image == image.id for p in thing.pixels}
+    taken = {
+        p for thing in (*scene.truths, *scene.predictions) if thing.image == image.id for p in thing.pixels
+    }
     free = [pixel for pixel in range(image.height * image.width) if pixel not in taken]
     if not free:
         return
@@ -392,8 +412,9 @@ def test_a_false_positive_never_helps(drawn, data):
         frozenset(data.draw(st.sets(st.sampled_from(free), min_size=1))),
         data.draw(st.sampled_from(strategies.CONFIDENCES)),
     )
-    before, after = score_scene(task_id, scene), score_scene(
-        task_id, changed(scene, predictions=[*scene.predictions, stray])
+    before, after = (
+        score_scene(task_id, scene),
+        score_scene(task_id, changed(scene, predictions=[*scene.predictions, stray])),
     )
     assert (before.score is None) is (after.score is None)
     assert before.score is None or at_most(after.score, before.score)
@@ -560,7 +581,9 @@ def test_reordering_twice_gives_the_same_masks(stack, order):
 @given(STACKS, ORDERS, st.data())
 def test_parts_of_masks_are_masks(stack, order, data):
     masks = Masks.from_dense(stack, order)
-    chosen = np.array(data.draw(st.lists(st.integers(0, len(stack) - 1), max_size=6)) if len(stack) else [], int)
+    chosen = np.array(
+        data.draw(st.lists(st.integers(0, len(stack) - 1), max_size=6)) if len(stack) else [], int
+    )
     same(masks[chosen], Masks.from_dense(stack[chosen], order))
     cut = data.draw(st.integers(0, len(stack)))
     same(Masks.concatenate([masks[:cut], masks[cut:]], order), masks)
@@ -592,7 +615,9 @@ def test_overlaps_equal_those_of_the_pictures(stack, order, data):
 
 def as_parquet(path, *, binary=False, integer_ids=False):
     names = path.read_text().partition("\n")[0].split(",")
-    options = pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
+    options = pyarrow.csv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+    )
     table = pyarrow.csv.read_csv(path, convert_options=options)
     for name in names:
         place, column = table.schema.get_field_index(name), table[name]
@@ -600,7 +625,9 @@ def as_parquet(path, *, binary=False, integer_ids=False):
             table = table.set_column(place, name, column.cast(pa.binary()))
         empty = pa.compute.any(pa.compute.equal(column, "")).as_py()
         if name in {"Confidence", "PixelCount", "LabelId"} and not empty:
-            table = table.set_column(place, name, column.cast(pa.float64() if name == "Confidence" else pa.int32()))
+            table = table.set_column(
+                place, name, column.cast(pa.float64() if name == "Confidence" else pa.int32())
+            )
         if name == "ImageId" and integer_ids:
             table = table.set_column(place, name, column.cast(pa.int64()))
     target = path.with_suffix(".parquet")
@@ -832,7 +859,10 @@ def test_dsb_label_maps_and_mask_folders_score_as_their_masks_in_a_table(scene, 
             labels = np.zeros(image.height * image.width, np.int32)
             things = [thing for thing in scene.truths if thing.image == image.id]
             if form == "folders":
-                save(maps / image.id / "images" / f"{image.id}.png", labels.astype(np.uint8).reshape(image.height, -1))
+                save(
+                    maps / image.id / "images" / f"{image.id}.png",
+                    labels.astype(np.uint8).reshape(image.height, -1),
+                )
                 for number, thing in enumerate(things):
                     mask = np.zeros(image.height * image.width, np.uint8)
                     mask[sorted(thing.pixels)] = 255
