@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image, PngImagePlugin
 
@@ -783,6 +785,18 @@ def test_names_are_compared_after_unicode_normal_form(tmp_path):
     members = emoji(rows="smile,masks/sm\u00efle.png\nwink,masks/wink.png\n")
     members["masks/smi\u0308le.png"] = members.pop("masks/smile.png")
     assert checked(tmp_path, "emoji", members).json["totals"] == {}
+
+
+@pytest.mark.parametrize("column", [0, 1])
+def test_parquet_text_that_is_no_utf8_is_told(column, tmp_path):
+    offsets, text = pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"\x80\xff")
+    broken = pa.Array.from_buffers(pa.string(), 1, [None, offsets, text])
+    columns = [pa.array(["void"]), pa.array([""])]
+    columns[column] = broken
+    pq.write_table(pa.table(columns, DSB_HEADER.split(",")), tmp_path / "submission.parquet")
+    outcome = checked(tmp_path, "dsb-2018", tmp_path / "submission.parquet")
+    assert outcome.status == 1
+    assert "not-utf8" in outcome.json["totals"]
 
 
 # --- sizes that nobody knows, usage, two faults at once -----------------------------------------------------

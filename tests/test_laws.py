@@ -131,6 +131,21 @@ def rewritten(scene, move, resize):
     return Scene(tuple(images), tuple(map(moved, scene.truths)), tuple(map(moved, scene.predictions)))
 
 
+@pytest.mark.parametrize("first", ["check", "check_truth", "score", "Result", "read_submission", "Rle"])
+def test_public_names_are_what_they_say(first):
+    """Whichever name is used first, and whatever it loads, functions stay functions."""
+    program = f"""
+import types
+import segjudge as sj
+sj.{first}
+import segjudge.cli.app
+modules = [name for name in sj.__all__ if isinstance(getattr(sj, name), types.ModuleType)]
+assert not modules, modules
+assert all(callable(getattr(sj, name)) for name in sj.__all__)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 # --- a perfect submission -----------------------------------------------------------------------------------
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from segjudge.instances import Instances
     from segjudge.loading import Submission, Truth, read_images, read_submission, read_truth
     from segjudge.masks import Masks, Overlaps
-    from segjudge.score import Result, check, check_truth, score
+    from segjudge.scoring import Result, check, check_truth, score
     from segjudge.task import Task, load_task
 
 __all__ = [
@@ -71,19 +71,19 @@ _LAZY = {
     "Instances": "instances",
     "Masks": "masks",
     "Overlaps": "masks",
-    "Result": "score",
+    "Result": "scoring",
     "Rle": "codecs",
     "Submission": "loading",
     "SubmissionWriter": "encoding",
     "Task": "task",
     "Truth": "loading",
-    "check": "score",
-    "check_truth": "score",
+    "check": "scoring",
+    "check_truth": "scoring",
     "load_task": "task",
     "read_images": "loading",
     "read_submission": "loading",
     "read_truth": "loading",
-    "score": "score",
+    "score": "scoring",
     "write_submission": "encoding",
 }
 

@@ -144,6 +144,7 @@ def _cut(places: Integers, weights: Integers) -> Iterator[Integers]:
 def shared_pixels(masks: Masks, group: Integers) -> Integers:
     """(K, 2) pairs of masks of one group that share a pixel: for every mask that shares any, at least one.
 
+    >>> from segjudge.masks import Masks
     >>> masks = Masks.from_dense(np.array([[[1, 1, 0]], [[0, 1, 1]], [[0, 0, 1]]], bool))
     >>> shared_pixels(masks, np.array([0, 0, 1])).tolist()
     [[0, 1]]

@@ -71,7 +71,7 @@ class Contest:
         if submission is not None and submission.source is not None:
             submission.source.bind(images)
             contest._check_ids(submission, closed=closed)
-            if (images.shapes[:known, 0] < 0).any() or not known:
+            if (images.shapes[:known, 0] < 0).any():
                 submission.findings.add(
                     "sizes-unknown",
                     Where(file=submission.label),

@@ -146,7 +146,7 @@ def read_images(task: Task, path: str | Path) -> Images:
 
 
 def _label(path: str | Path) -> str:
-    return "standard input" if str(path) == "-" else Path(path).name
+    return "standard input" if str(path) == "-" else Path(path).name or str(path)
 
 
 def _is_json(path: Path, task: Task) -> bool:

@@ -240,6 +240,7 @@ class Overlaps:
     def exceeds(self, threshold: Fraction, *, strict: bool = True) -> NDArray[np.bool_]:
         """(K,) whether the IoU is greater than the threshold (not strict: at least it), in whole numbers.
 
+        >>> from fractions import Fraction
         >>> masks = Masks.from_dense(np.array([[[1, 1, 1, 1]], [[1, 1, 0, 0]]], bool))
         >>> pair = masks[0].overlaps(masks[1])
         >>> pair.exceeds(Fraction(1, 2)).tolist(), pair.exceeds(Fraction(1, 2), strict=False).tolist()
@@ -262,6 +263,7 @@ def exceeding_bits(
     Decided as `denominator * part > numerator * whole` in 64 bits; the denominators of a task are at most
     10^6, and images have fewer than 2^42 pixels, so nothing overflows.
 
+    >>> from fractions import Fraction
     >>> exceeding_bits(np.array([9]), np.array([10]), [Fraction(1, 2), Fraction(9, 10)], strict=True).tolist()
     [1]
     """

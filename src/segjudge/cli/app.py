@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -132,8 +133,8 @@ def check(
 ) -> None:
     """Say everything that is wrong with a submission, and how to mend it."""
     from segjudge.loading import read_submission, read_truth  # noqa: PLC0415
-    from segjudge.score import accept_truth  # noqa: PLC0415
-    from segjudge.score import check as run  # noqa: PLC0415
+    from segjudge.scoring import accept_truth  # noqa: PLC0415
+    from segjudge.scoring import check as run  # noqa: PLC0415
 
     output = Output(as_json, quiet)
     _one_stdin(truth, submission, manifest)
@@ -173,7 +174,7 @@ def check_truth(
 ) -> None:
     """Say every fault of the host's side: the truth and the list of images."""
     from segjudge.loading import read_truth  # noqa: PLC0415
-    from segjudge.score import check_truth as run  # noqa: PLC0415
+    from segjudge.scoring import check_truth as run  # noqa: PLC0415
 
     output = Output(as_json, quiet)
     _one_stdin(truth, manifest)
@@ -215,10 +216,12 @@ def score(
 ) -> None:
     """Score a submission exactly as the page defines it, after checking it."""
     from segjudge.loading import read_submission, read_truth  # noqa: PLC0415
-    from segjudge.score import score as run  # noqa: PLC0415
+    from segjudge.scoring import score as run  # noqa: PLC0415
 
     output = Output(as_json, quiet)
     _one_stdin(truth, submission, manifest)
+    if fail_under is not None and math.isnan(fail_under):
+        raise UsageError("--fail-under wants a number, and nan is none.")
     loaded = _load(task, settings)
     images = _read_images(loaded, manifest)
     known, opened = read_truth(loaded, truth), read_submission(loaded, submission)
@@ -323,7 +326,7 @@ def decode(
     from segjudge.contest import Contest  # noqa: PLC0415
     from segjudge.encoding import write_pictures  # noqa: PLC0415
     from segjudge.loading import read_images, read_submission  # noqa: PLC0415
-    from segjudge.score import check as run  # noqa: PLC0415
+    from segjudge.scoring import check as run  # noqa: PLC0415
 
     output = Output(as_json, quiet)
     loaded = _load(task, settings)

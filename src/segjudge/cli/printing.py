@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from segjudge.cli.running import Output
     from segjudge.errors import SubmissionError
     from segjudge.findings import Diagnosis, Finding
-    from segjudge.score import Result
+    from segjudge.scoring import Result
     from segjudge.task import Task
 
 __all__ = ["diagnosis", "doctor", "refused", "result", "stream", "task", "written"]

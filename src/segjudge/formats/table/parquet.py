@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from segjudge.errors import MissingExtra
 from segjudge.findings import Where
-from segjudge.formats.table.text import write_records
+from segjudge.formats.table.text import not_utf8, write_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,6 +52,13 @@ def open_parquet(
                 )
                 return None
         return write_records(names, _records(file), label, workspace)
+    except UnicodeDecodeError as error:
+        not_utf8(
+            findings,
+            Where(file=label),
+            f"a text of the Parquet file holds the byte {error.object[error.start]:#04x}",
+        )
+        return None
     except (pa.ArrowException, OSError) as error:
         findings.add(
             "bad-archive", Where(file=label), f"The Parquet file cannot be read: {error}.", "Write it again."
@@ -62,15 +69,28 @@ def open_parquet(
 def _records(file: Any) -> Iterator[tuple[int, list[str]]]:  # noqa: ANN401 - pyarrow has no types
     row = 2
     for batch in file.iter_batches(batch_size=_ROWS):
-        columns = [[_text(value) for value in column.to_pylist()] for column in batch.columns]
+        columns = [[_text(value) for value in _values(column)] for column in batch.columns]
         for record in zip(*columns, strict=True):
             yield row, list(record)
             row += 1
+
+
+def _values(column: Any) -> list[object]:  # noqa: ANN401 - pyarrow has no types
+    """The values of a column; texts as their bytes, since nobody has checked that they are UTF-8."""
+    import pyarrow as pa  # noqa: PLC0415 - an extra
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column, kind = column.dictionary_decode(), kind.value_type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        column = column.cast(pa.large_binary() if pa.types.is_large_string(kind) else pa.binary())
+    values: list[object] = column.to_pylist()
+    return values
 
 
 def _text(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
+        return value.decode("utf-8")
     return repr(value) if isinstance(value, float) else str(value)

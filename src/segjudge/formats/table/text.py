@@ -23,7 +23,16 @@ if TYPE_CHECKING:
     from segjudge.findings import Collector
     from segjudge.formats.opening import Workspace
 
-__all__ = ["Block", "QuotedText", "TextTable", "open_text", "rewritten"]
+__all__ = [
+    "Block",
+    "QuotedText",
+    "TextTable",
+    "not_utf8",
+    "open_text",
+    "read_small",
+    "rewritten",
+    "write_records",
+]
 
 _BLOCK = 1 << 22
 _LONGEST_LINE = 1 << 28
@@ -91,7 +100,7 @@ class TextTable:
             data[: data.rfind(bytes([self.terminator])) + 1 or None].decode("utf-8")
         except UnicodeDecodeError as error:
             line = row + data.count(b"\n", 0, error.start)
-            _not_utf8(
+            not_utf8(
                 findings, Where(file=self.label, row=line), f"the byte {data[error.start]:#04x} is no UTF-8"
             )
 
@@ -135,7 +144,7 @@ def open_text(path: Path, label: str, findings: Collector) -> TextTable | None:
     where = Where(file=label, row=1)
     wide = _WIDE.get(data[:2]) or ("UTF-16 or binary" if b"\0" in data[:200] else None)
     if wide:
-        _not_utf8(findings, Where(file=label), f"it looks like {wide}")
+        not_utf8(findings, Where(file=label), f"it looks like {wide}")
         return None
     if not data.strip():
         findings.add("bad-header", where, "The file is empty.", "Write the header line, then the rows.")
@@ -148,7 +157,7 @@ def open_text(path: Path, label: str, findings: Collector) -> TextTable | None:
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError:
-        _not_utf8(findings, where, "the header line is no UTF-8")
+        not_utf8(findings, where, "the header line is no UTF-8")
         return None
     header = tuple(name.strip() for name in text.rstrip("\r").split(","))
     first = end + 1 if end >= 0 else file.size
@@ -164,7 +173,7 @@ def rewritten(path: Path, label: str, findings: Collector, workspace: Workspace)
             header = next(reader, [])
             return write_records(header, _numbered(reader), label, workspace)
         except UnicodeDecodeError as error:
-            _not_utf8(findings, Where(file=label, row=reader.line_num + 1), str(error.reason))
+            not_utf8(findings, Where(file=label, row=reader.line_num + 1), str(error.reason))
         except csv.Error as error:
             findings.add(
                 "bad-field-count",
@@ -198,7 +207,8 @@ def write_records(
 _TAME = {_UNIT: "\ufffd", _RECORD: "\ufffd"}
 
 
-def _not_utf8(findings: Collector, where: Where, reason: str) -> None:
+def not_utf8(findings: Collector, where: Where, reason: str) -> None:
+    """Add the finding of a file that is no UTF-8 text."""
     findings.add(
         "not-utf8",
         where,
@@ -212,13 +222,13 @@ def read_small(
 ) -> list[tuple[int, list[str]]]:
     """The rows of a small table, each with its line; a finding and an empty list where it is no text."""
     if data[:2] in _WIDE or b"\0" in data[:200]:
-        _not_utf8(findings, Where(file=label, member=member), "it looks like UTF-16 or binary")
+        not_utf8(findings, Where(file=label, member=member), "it looks like UTF-16 or binary")
         return []
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         row = data.count(b"\n", 0, error.start) + 1
-        _not_utf8(
+        not_utf8(
             findings, Where(file=label, member=member, row=row), f"byte {data[error.start]:#04x} is no UTF-8"
         )
         return []
