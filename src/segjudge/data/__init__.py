@@ -1,0 +1,17 @@
+"""Generated data for the four page tasks: pictures with truth, in the competitions' own folder forms.
+
+>>> from segjudge.data import scenes
+>>> scene = next(scenes("emoji", images=1, seed=3))
+>>> scene.picture.shape, scene.owner.shape
+((192, 192, 3), (192, 192))
+"""
+
+from __future__ import annotations
+
+from segjudge.data.difficulty import difficulty
+from segjudge.data.generators import TASKS, scenes
+from segjudge.data.imperfect import imperfect, imperfect_mask
+from segjudge.data.scene import Scene
+from segjudge.data.writing import make
+
+__all__ = ["TASKS", "Scene", "difficulty", "imperfect", "imperfect_mask", "make", "scenes"]
