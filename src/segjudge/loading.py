@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from segjudge.errors import TruthError
+from segjudge.errors import TruthError, UsageError
 from segjudge.findings import Collector, Where
 from segjudge.formats.opening import Workspace, existing, plain_file
 from segjudge.formats.source import Entries
@@ -111,6 +111,8 @@ def read_truth(task: Task, path: str | Path, *, findings: Collector | None = Non
         maps = open_label_maps(place, label, task, found)
         entries = _every_class(task, len(maps.image_ids) if maps else 0)
         return Truth(task, place, label, found, maps, entries, workspace)
+    if place.is_dir():
+        return read_truth(task, _table_in(task, place), findings=found)
     table = open_truth_table(place, label, task.truth, task.submission.max_unpacked, found, workspace)
     if table is None:
         return Truth(task, place, label, found, None, _NOTHING, workspace)
@@ -175,6 +177,23 @@ def _is_pictures(path: Path) -> bool:
     if head.startswith(_PACKED[1]):
         return path.name.lower().endswith((".tar.gz", ".tgz"))
     return head.startswith(_PACKED[2:4]) or head[257:262] == _PACKED[4]
+
+
+def _table_in(task: Task, folder: Path) -> Path:
+    """The one file of a folder that is a truth of this task; raises UsageError if there is none, or several."""
+    names = {".json"} if task.truth.image_key is not None else set()
+    for endings in (names, {".csv", ".parquet"}):
+        candidates = [
+            path for path in sorted(folder.iterdir()) if path.suffix in endings and path.stem != "images"
+        ]
+        if len(candidates) == 1:
+            return candidates[0]
+        if candidates:
+            listed = ", ".join(path.name for path in candidates)
+            raise UsageError(
+                f"The folder {str(folder)!r} holds several tables: {listed}.", "Name the truth itself."
+            )
+    raise UsageError(f"The folder {str(folder)!r} holds no truth of {task.id}.", "Name the file.")
 
 
 def _table_source(task: Task, table: Table, shapes: Integers | None = None) -> TableSource:

@@ -77,6 +77,43 @@ _truth = click.argument("truth")
 
 
 @app.command()
+@click.argument("task", required=False)
+@click.option(
+    "-o", "--output", "target", metavar="FOLDER", help="Where to leave the files; default: segjudge-demo."
+)
+@click.option(
+    "--images", "count", type=click.IntRange(1, 10_000), metavar="N", help="How many images to make."
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=1, show_default=True, help="Another seed, other data."
+)
+@_common
+def demo(
+    *, task: str | None, target: str | None, count: int | None, seed: int, as_json: bool, quiet: bool
+) -> None:
+    """Walk the road on generated data: make it, predict, check, score."""
+    import tempfile  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415
+
+    from segjudge.demo import IMAGES, travel  # noqa: PLC0415
+
+    output = Output(as_json, quiet)
+    if task is not None:
+        folder = Path(target or f"segjudge-demo-{task}")
+        with output.progress(f"making {task}") as progress:
+            road = travel(task, folder, images=count, seed=seed, progress=progress)
+        printing.road(road, output)
+        return
+    with tempfile.TemporaryDirectory(prefix="segjudge-demo-") as temporary:
+        base = Path(target) if target else Path(temporary)
+        roads = []
+        for name in IMAGES:
+            with output.progress(f"making {name}") as progress:
+                roads.append(travel(name, base / name, images=count, seed=seed, progress=progress))
+        printing.roads(roads, output, kept=target)
+
+
+@app.command()
 @_common
 def tasks(*, as_json: bool, quiet: bool) -> None:
     """List the built-in tasks."""
@@ -363,6 +400,30 @@ def convert(
         printing.diagnosis(error.diagnosis, output, streamed=False)
         finish(error.exit_status)
     printing.written(target, {"rows": rows}, output)
+
+
+@app.command("make-data")
+@_task
+@click.option(
+    "-o", "--output", "target", required=True, metavar="FOLDER", help="Where to write; a new folder."
+)
+@click.option(
+    "--images", "count", type=click.IntRange(1), default=20, show_default=True, help="How many images."
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Another seed, other data."
+)
+@_common
+def make_data(*, task: str, target: str, count: int, seed: int, as_json: bool, quiet: bool) -> None:
+    """Make a labelled set in the competition's own form, to try and to train on."""
+    from pathlib import Path  # noqa: PLC0415
+
+    from segjudge.data import make  # noqa: PLC0415
+
+    output = Output(as_json, quiet)
+    with output.progress("drawing") as progress:
+        make(task, Path(target), images=count, seed=seed, progress=progress)
+    printing.written(target, {"images": count}, output)
 
 
 def _one_stdin(*paths: str | None) -> None:

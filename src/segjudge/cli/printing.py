@@ -7,15 +7,16 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from segjudge.cli.running import Output
+    from segjudge.demo import Road
     from segjudge.errors import SubmissionError
     from segjudge.findings import Diagnosis, Finding
     from segjudge.scoring import Result
     from segjudge.task import Task
 
-__all__ = ["diagnosis", "doctor", "refused", "result", "stream", "task", "written"]
+__all__ = ["diagnosis", "doctor", "refused", "result", "road", "roads", "stream", "task", "written"]
 
 _INDENT = "    "
 
@@ -152,6 +153,75 @@ def written(target: str, facts: Mapping[str, int], output: Output, found: Diagno
     for finding in found.findings if found else ():
         output.aside(_told(finding))
     output.line(f"{target}: " + ", ".join(f"{count} {name}" for name, count in facts.items()))
+
+
+def roads(travelled: Sequence[Road], output: Output, kept: str | None) -> None:
+    """One line for each task of a demo."""
+    if output.as_json:
+        output.object({"demo": [_road_json(road) for road in travelled]})
+        return
+    output.line("A submission as a fair model would make it, on generated data:")
+    output.line()
+    output.line(
+        f"{'task':9}  {'images':>6}  {'truths':>6}  {'predictions':>11}  {'score':>8}  what the score is"
+    )
+    for road in travelled:
+        counts = road.result.counts
+        output.line(
+            f"{road.task.id:9}  {counts['images']:6}  {counts['truths']:6}  {counts['predictions']:11}  "
+            f"{_number(road.result.score):>8}  {_MEANING[road.task.id]}{_points(road.result.points)}"
+        )
+    output.line()
+    if kept:
+        output.line(f"The files lie in {kept}.")
+    output.line("See one in detail, and keep its files:  segjudge demo emoji")
+
+
+def road(travelled: Road, output: Output) -> None:
+    """One task of a demo in detail, and what to try next."""
+    if output.as_json:
+        output.object(_road_json(travelled))
+        return
+    name, folder = travelled.task.id, travelled.submission.parent
+    output.line(f"Made in {folder}:")
+    output.line(f"{_INDENT}data/           images and their truth, in the competition's own form")
+    output.line(f"{_INDENT}images.csv      sizes of the images")
+    output.line(f"{_INDENT}{travelled.submission.name:14}  predictions as a fair model would make them")
+    output.line()
+    result(travelled.result, travelled.task, output)
+    output.line()
+    output.line("Try next:")
+    files = f"{name} {folder}/data {travelled.submission} --images {travelled.images}"
+    for words, command in (
+        ("what is each setting?", f"segjudge show {name}"),
+        ("score it yourself, image by image", f"segjudge score {files} --by image"),
+        (
+            "look at the masks",
+            f"segjudge decode {name} {travelled.submission} --images {travelled.images} -o masks",
+        ),
+        (
+            "an empty submission to start from",
+            f"segjudge sample {name} --images {travelled.images} -o {_empty(travelled)}",
+        ),
+    ):
+        output.line(f"{_INDENT}{command}\n{_INDENT}{_INDENT}{words}")
+
+
+def _empty(travelled: Road) -> str:
+    return f"empty{travelled.submission.suffix}"
+
+
+_MEANING = {
+    "wad-2018": "average precision over classes and thresholds",
+    "badlad": "Dice of each page and class, averaged",
+    "dsb-2018": "precision of each image over thresholds, averaged",
+    "emoji": "IoU of each picture, averaged",
+}
+
+
+def _road_json(road: Road) -> dict[str, Any]:
+    files = {"truth": str(road.truth), "images": str(road.images), "submission": str(road.submission)}
+    return {"files": files, **road.result.to_json()}
 
 
 def _tables(scored: Result, loaded: Task) -> list[tuple[str, list[tuple[str, float | None]]]]:

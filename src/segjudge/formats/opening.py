@@ -7,8 +7,10 @@ on the way; everything else is read where it lies.
 from __future__ import annotations
 
 import gzip
+import lzma
 import os
 import shutil
+import struct
 import sys
 import tempfile
 import zipfile
@@ -29,7 +31,20 @@ __all__ = ["ByteFile", "Workspace", "existing", "plain_file"]
 
 _BLOCK = 1 << 20
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
-_LEFT_OUT = ("__MACOSX/", ".DS_Store", "/.DS_Store")
+_LEFT_OUT = ("__MACOSX/", ".DS_Store", "/")
+
+# What the standard library raises on archives that someone has damaged or made up.
+_BROKEN = (
+    OSError,
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    struct.error,
+    RuntimeError,
+    ValueError,
+    LookupError,
+)
 
 
 class Workspace:
@@ -157,9 +172,10 @@ def _gzip_blocks(path: Path) -> Iterator[bytes]:
 def _zip_blocks(path: Path, findings: Collector, where: Where) -> Iterator[bytes]:
     with zipfile.ZipFile(path) as archive:
         members = [
-            m for m in archive.infolist() if not m.is_dir() and not m.filename.startswith(_LEFT_OUT[0])
-            and not m.filename.endswith(_LEFT_OUT[1])
-        ]  # fmt: skip
+            member
+            for member in archive.infolist()
+            if not member.filename.startswith(_LEFT_OUT[0]) and not member.filename.endswith(_LEFT_OUT[1:])
+        ]
         if len(members) != 1:
             names = ", ".join(m.filename for m in members[:5]) or "nothing"
             findings.add(
@@ -206,7 +222,7 @@ def _unpack(
             f"The zip is packed in a way that cannot be read: {error}.",
             "Use Deflate.",
         )
-    except (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, ValueError) as error:
+    except _BROKEN as error:
         findings.add(
             "bad-archive",
             where,
