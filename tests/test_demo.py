@@ -23,7 +23,9 @@ def test_a_demo_leaves_what_its_score_came_from(task_id, tmp_path):
     assert again.score == road.result.score
     assert 0.2 < again.score < 0.99
     assert not again.findings.totals
-    diagnosis = sj.check_truth(task, sj.read_truth(task, road.truth), images=sj.read_images(task, road.images))
+    diagnosis = sj.check_truth(
+        task, sj.read_truth(task, road.truth), images=sj.read_images(task, road.images)
+    )
     assert diagnosis.ok
 
 
@@ -49,7 +51,9 @@ def test_all_four_in_one_table(tmp_path):
     outcome = segjudge("demo", "--images", "2", "-o", tmp_path / "all")
     assert outcome.status == 0
     assert all(task_id in outcome.out for task_id in IMAGES)
-    assert segjudge("demo", "emoji", "--images", "2", "-o", tmp_path / "all" / "emoji").status == 2  # not empty
+    assert (
+        segjudge("demo", "emoji", "--images", "2", "-o", tmp_path / "all" / "emoji").status == 2
+    )  # not empty
 
 
 def test_one_in_detail_as_json(tmp_path):

@@ -898,3 +898,19 @@ def test_pixels_are_numbered_as_the_reference_numbers_them():
         masks = Masks.from_dense(np.eye(6, dtype=bool).reshape(6, 2, 3), order)
         numbered = dict(zip(places(2, 3, order), range(6), strict=True))
         assert masks.starts.tolist() == [numbered[pixel] for pixel in range(6)]
+
+
+# --- using it twice -----------------------------------------------------------------------------------------
+
+
+def test_checking_and_scoring_the_same_objects_again_finds_the_same(tmp_path):
+    truth, submission = tmp_path / "t.csv", tmp_path / "s.csv"
+    truth.write_text("ImageId,LabelId,EncodedPixels,Height,Width\na,33,1 3|,4,5\n")
+    submission.write_text("ImageId,LabelId,Confidence,PixelCount,EncodedPixels\na,33,1.5,3,1 3\n")
+    task = sj.load_task("wad-2018")
+    opened = sj.read_truth(task, truth), sj.read_submission(task, submission)
+    diagnoses = [sj.check(task, opened[1], truth=opened[0]) for _ in range(2)]
+    results = [sj.score(task, *opened) for _ in range(2)]
+    assert diagnoses[0] == diagnoses[1] == results[0].findings == results[1].findings
+    assert diagnoses[0].totals == {"confidence-range": 1, "rle-bad-delimiter": 1}
+    assert results[0].by_class[33] == results[0].by_image["a"] == 1.0

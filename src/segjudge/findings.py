@@ -175,6 +175,15 @@ class Collector:
                 self._kept.append(finding)
                 self._kept_by_code[finding.code] += 1
 
+    def copy(self) -> Collector:
+        """A collector that goes on from here, and leaves this one as it is."""
+        other = Collector(self.cap, self.sink)
+        other.errors = self.errors
+        other._totals = self._totals.copy()
+        other._kept = self._kept.copy()
+        other._kept_by_code = self._kept_by_code.copy()
+        return other
+
     def absorb(self, other: Collector) -> None:
         """Take over what another collector has gathered; order is that of the calls."""
         for finding in other._kept:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,10 @@ class Opened:
     source: Source | None  # None when findings say why nothing can be read
     entries: Entries
     workspace: Workspace = field(repr=False)
+
+    def afresh(self) -> Self:
+        """The same file with findings of its own: one may be checked and scored again and again."""
+        return dataclasses.replace(self, findings=self.findings.copy())
 
     def digest(self) -> str:
         """SHA-256 of the file as it was given, or of a folder's files."""

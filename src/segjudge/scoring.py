@@ -81,6 +81,8 @@ def check(
 
     Raises TruthError if these are at fault.
     """
+    submission = submission.afresh()
+    truth = truth.afresh() if truth is not None else None
     contest = Contest.join(task, submission, truth, images)
     if truth is not None:
         _refuse_faulty(truth)
@@ -98,6 +100,7 @@ def check(
 
 def accept_truth(task: Task, truth: Truth, images: Images | None = None) -> None:
     """Raise TruthError if ids or sizes of the truth are at fault; its masks are not looked at."""
+    truth = truth.afresh()
     Contest.join(task, None, truth, images)
     _refuse_faulty(truth)
 
@@ -111,6 +114,7 @@ def check_truth(
     progress: Callable[[int, int], None] | None = None,
 ) -> Diagnosis:
     """Every fault of the host's side, in one pass; nothing of it raises."""
+    truth = truth.afresh()
     contest = Contest.join(task, None, truth, images)
     if truth.source is not None:
         reader = Reader.of(contest, truth.findings.cap, with_truth=True)
@@ -131,16 +135,18 @@ def score(
     *,
     images: Images | None = None,
     usage: str | None = None,
-    by: Iterable[str] = (),
+    by: Iterable[str] | None = None,
     workers: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Result:
     """The score of a submission, exactly as the page defines it, after the checks that `check` makes.
 
-    `by` asks for parts: class, threshold, image. Raises SubmissionError with `.diagnosis` if anything
-    refuses the submission, TruthError if the truth is at fault, UsageError for parts that the task lacks.
+    `by` asks for parts: class, threshold, image; without it all that the task has are there. Raises
+    SubmissionError with `.diagnosis` if anything refuses the submission, TruthError if the truth is at
+    fault, UsageError for parts that the task lacks.
     """
     parts = _parts(task, by)
+    truth, submission = truth.afresh(), submission.afresh()
     with ThreadPoolExecutor(2, "segjudge-digest") as digests:
         receipts = [digests.submit(side.digest) for side in (truth, submission)]
         contest = Contest.join(task, submission, truth, images, usage)
@@ -203,11 +209,13 @@ def _scores(task: Task, run: _Run, facts: Facts, by: frozenset[str]) -> Scores:
     return task.metric.score(type(run.tallies[0]).sum(run.tallies), facts, by)
 
 
-def _parts(task: Task, by: Iterable[str]) -> frozenset[str]:
-    parts = frozenset(by)
+def _parts(task: Task, by: Iterable[str] | None) -> frozenset[str]:
     allowed = set(task.metric.breakdowns)
     if not task.classes:
         allowed.discard("class")
+    if by is None:
+        return frozenset(allowed)
+    parts = frozenset(by)
     for part in sorted(parts - allowed):
         raise UsageError(
             f"The task {task.id} has no score by {part!r}.", f"It has one by {', '.join(sorted(allowed))}."

@@ -270,7 +270,7 @@ def score(
                 workers=_count(workers), progress=progress,
             )  # fmt: skip
     except SubmissionError as error:
-        printing.refused(loaded, error, known.findings.diagnosis(), output)
+        printing.refused(loaded, error, output)
         finish(error.exit_status)
     printing.result(result, loaded, output)
     if fail_under is not None and (result.score is None or result.score < fail_under):

@@ -102,7 +102,7 @@ def stream(output: Output) -> Callable[[Finding], None]:
     return sink
 
 
-def refused(loaded: Task, error: SubmissionError, truth: Diagnosis, output: Output) -> None:
+def refused(loaded: Task, error: SubmissionError, output: Output) -> None:
     """A submission that is not scored, and why."""
     found = error.diagnosis
     if output.as_json:
@@ -112,7 +112,7 @@ def refused(loaded: Task, error: SubmissionError, truth: Diagnosis, output: Outp
                 "score": None,
                 "points": None,
                 **found.to_json(),
-                "truth_findings": [finding.to_json() for finding in truth.findings],
+                "truth_findings": [],
                 "settings": loaded.settings,
             }
         )
