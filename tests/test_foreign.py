@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from PIL import Image as Picture
 from pycocotools import mask as coco_masks
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
@@ -17,7 +18,7 @@ from tests import strategies
 from tests.reference import files
 from tests.reference.overlap import pairs_by_class, pairs_by_image
 from tests.reference.scene import EVERY_CLASS, THRESHOLDS, WAD_CLASSES, Image, Scene, Thing
-from tests.stardist_package import matching
+from tests.test_real_nuclei import matching
 
 DECIMALS = [float(threshold) for threshold in THRESHOLDS]
 
@@ -80,6 +81,16 @@ def test_areas_boxes_and_overlaps_are_those_of_pycocotools(seed, order):
     share = np.zeros((len(predictions), len(truths)))
     share[overlaps.prediction, overlaps.truth] = overlaps.shared / ours.areas[overlaps.prediction]
     assert np.array_equal(share, coco_masks.iou(*theirs, [1] * len(truths)))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_coco_text_is_that_of_pycocotools(seed):
+    rng = np.random.default_rng(seed)
+    mask = rng.random(rng.integers(1, 200, 2)) < rng.choice([0.01, 0.5, 0.99])
+    (encoded,) = rles(mask[None])
+    assert (sj.CocoRle().decode(encoded).picture(0) == mask).all()
+    plain = sj.CocoRle().encode(mask)
+    assert coco_masks.frPyObjects(plain, *plain["size"])["counts"] == encoded["counts"]
 
 
 # --- pycocotools: average precision ---------------------------------------------------------------------------
@@ -214,6 +225,24 @@ def test_precision_at_a_threshold_is_the_accuracy_of_stardist(seed):
         assert result.by_threshold[threshold] == pytest.approx(np.mean(expected[threshold]), abs=1e-12)
     assert result.score == pytest.approx(np.mean(list(expected.values())), abs=1e-12)
     assert 0 < result.by_threshold[Fraction(1, 2)] < 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_ragged_objects_that_touch_are_counted_as_by_stardist(seed, tmp_path):
+    rng = np.random.default_rng(seed)
+    shape = (40, 50)
+    grid = (np.arange(shape[0])[:, None] // 8) * 10 + np.arange(shape[1])[None, :] // 7 + 1
+    truth = np.where(rng.random(shape) < 0.9, grid, 0)
+    moved = np.roll(grid, rng.integers(-3, 4, 2), (0, 1))
+    predicted = np.where(rng.random(shape) < 0.85, moved, 0)
+    (tmp_path / "truth").mkdir()
+    Picture.fromarray(truth.astype(np.uint16)).save(tmp_path / "truth" / "a.png")
+    task = sj.load_task("dsb-2018", ["strict=false"])
+    with sj.write_submission(task, tmp_path / "s.csv") as out:
+        out.add("a", predicted)
+    sides = sj.read_truth(task, tmp_path / "truth"), sj.read_submission(task, tmp_path / "s.csv")
+    result = sj.score(task, *sides, by=["threshold"])
+    assert list(result.by_threshold.values()) == [s.accuracy for s in matching(truth, predicted, DECIMALS)]
 
 
 @pytest.mark.parametrize("threshold", THRESHOLDS, ids=str)

@@ -1,8 +1,12 @@
 """Real nuclei, segmented for real, scored twice: by segjudge and by stardist's own `matching`."""
 
 import csv
+import importlib.util
 import json
+import warnings
 from fractions import Fraction
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +20,6 @@ from skimage.segmentation import watershed
 import segjudge as sj
 from segjudge.formats.label_maps import masks_of_labels
 from tests.running import segjudge
-from tests.stardist_package import file_of_stardist, matching, picture_and_nuclei
 
 THRESHOLDS = [Fraction(k, 20) for k in range(10, 20)]
 KEEP_ALL = np.zeros(1, np.uint8)
@@ -25,10 +28,41 @@ KEEP_ALL = np.zeros(1, np.uint8)
 class Road(NamedTuple):
     """The files of one participant and one host, and the label maps behind them."""
 
-    truth: object
-    submission: object
+    truth: Path
+    submission: Path
     nuclei: np.ndarray
     predicted: np.ndarray
+
+
+def file_of_stardist(*parts):
+    """A file of the installed package; without the package an error, not a skipped test."""
+    spec = importlib.util.find_spec("stardist")
+    if spec is None:
+        raise ModuleNotFoundError("stardist is missing; `pip install -e '.[test]'` brings it")
+    return Path(spec.submodule_search_locations[0]).joinpath(*parts)
+
+
+@cache
+def stardist_module():
+    """stardist's module `matching`, loaded by its path: the package with its models stays unimported."""
+    spec = importlib.util.spec_from_file_location("stardist_matching", file_of_stardist("matching.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def matching(truth, prediction, thresholds):
+    """stardist's tp, fp, fn, accuracy and more of two label maps, for each threshold."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # whatever a later numba or numpy says to code that is not ours
+        return list(stardist_module().matching(truth, prediction, thresh=thresholds))
+
+
+def picture_and_nuclei():
+    """A microscope's picture (H, W) of the Data Science Bowl 2018, and the label map drawn by hand."""
+    folder = file_of_stardist("data", "images")
+    with Image.open(folder / "img2d.tif") as picture, Image.open(folder / "mask2d.tif") as nuclei:
+        return np.array(picture), np.array(nuclei)
 
 
 def segmented(picture):

@@ -252,6 +252,8 @@ def score(
     quiet: bool,
 ) -> None:
     """Score a submission exactly as the page defines it, after checking it."""
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
+
     from segjudge.loading import read_submission, read_truth  # noqa: PLC0415
     from segjudge.scoring import score as run  # noqa: PLC0415
 
@@ -261,7 +263,9 @@ def score(
         raise UsageError("--fail-under wants a number, and nan is none.")
     loaded = _load(task, settings)
     images = _read_images(loaded, manifest)
-    known, opened = read_truth(loaded, truth), read_submission(loaded, submission)
+    with ThreadPoolExecutor(min(2, _count(workers))) as readers:
+        both = readers.submit(read_truth, loaded, truth), readers.submit(read_submission, loaded, submission)
+        known, opened = both[0].result(), both[1].result()
     try:
         with output.progress("scoring") as progress:
             result = run(
