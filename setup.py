@@ -12,16 +12,10 @@ from setuptools import Extension, setup
 # Auto-vectorisation helps the kernels, reordering of arithmetic would not: no -ffast-math.
 FLAGS = [] if sys.platform == "win32" else ["-O3"]
 
-setup(
-    ext_modules=cythonize(
-        [
-            Extension(
-                "segjudge.kernels._fast",
-                ["src/segjudge/kernels/_fast.pyx"],
-                extra_compile_args=FLAGS,
-                optional=True,
-            )
-        ],
-        compiler_directives={"language_level": "3"},
-    )
-)
+KERNELS = Extension("segjudge.kernels._fast", ["src/segjudge/kernels/_fast.pyx"], extra_compile_args=FLAGS)
+
+extensions = cythonize([KERNELS], compiler_directives={"language_level": "3"})
+for extension in extensions:
+    extension.optional = True  # cythonize makes new ones, which forget it
+
+setup(ext_modules=extensions)
