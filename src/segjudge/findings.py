@@ -116,6 +116,45 @@ class Diagnosis:
     def __str__(self) -> str:
         return "\n".join(map(str, self.findings)) or "no findings"
 
+    def __repr__(self) -> str:
+        told = ", ".join(self.levels()) or "no findings"
+        return f"Diagnosis({'ok' if self.ok else 'not ok'}: {told})"
+
+    def _repr_html_(self) -> str:
+        from segjudge.display import diagnosis_html  # noqa: PLC0415 - needed in notebooks alone
+
+        rows = [(f.level, f.code, str(f.where), f.message, f.advice) for f in self.findings]
+        return diagnosis_html(self.totals, self.errors, rows)
+
+    def levels(self) -> list[str]:
+        """How many errors, warnings and notes there are, in words: `["2 errors", "1 note"]`."""
+        from segjudge.display import levels  # noqa: PLC0415 - needed in notebooks alone
+
+        return levels(self.totals, self.errors, ((f.code, f.level) for f in self.findings))
+
+    def to_csv(self) -> str:
+        """The findings kept as CSV text, a row each, an empty cell for what does not apply.
+
+        The columns are code, level, file, row, column, entry, image, class, member, message and advice. A
+        text that a spreadsheet would take for a formula stands behind a `'`.
+
+        >>> print(Diagnosis((Finding("missing-id", "error", Where("a.csv", image="=1"), "Gone."),)).to_csv())
+        code,level,file,row,column,entry,image,class,member,message,advice
+        missing-id,error,a.csv,,,,'=1,,,Gone.,
+        <BLANKLINE>
+        """
+        from segjudge.display import csv_text, harmless  # noqa: PLC0415 - needed by those who ask for it
+
+        header = ("code", "level", *Where().to_json(), "message", "advice")
+        rows = ({**f.to_json(), **f.where.to_json()} for f in self.findings)
+        return csv_text(
+            header,
+            (
+                [harmless(cell) if isinstance(cell, str) else cell for cell in map(row.get, header)]
+                for row in rows
+            ),
+        )
+
     def codes(self) -> set[str]:
         """The codes that occur."""
         return set(self.totals)

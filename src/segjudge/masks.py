@@ -119,6 +119,18 @@ class Masks:
         runs = int(self.indptr[-1] - self.indptr[0]) if len(self) else 0
         return f"Masks({len(self)} masks in {self.order} order, {runs} runs, {int(self.areas.sum())} pixels)"
 
+    def _repr_html_(self) -> str:
+        from segjudge.display import MOST_PIXELS, masks_html  # noqa: PLC0415 - needed in notebooks alone
+
+        first = []
+        for place in range(min(len(self), 4)):
+            height, width = map(int, self.shapes[place])
+            drawn = min(height, width) > 0 and height * width <= MOST_PIXELS
+            picture = self.picture(place) if drawn else None
+            box = self[place].boxes[0].tolist()
+            first.append((place, (height, width), int(self.areas[place]), box, picture))
+        return masks_html(repr(self)[len("Masks(") : -1], first, len(self) - len(first))
+
     def __getitem__(self, places: int | slice | Integers | NDArray[np.bool_]) -> Masks:
         """The masks at these places, as a set of its own."""
         chosen = np.atleast_1d(np.arange(len(self))[places])

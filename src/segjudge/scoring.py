@@ -46,6 +46,44 @@ class Result:
     receipt: Mapping[str, str]
     by: frozenset[str] = field(default=frozenset())
 
+    def __repr__(self) -> str:
+        from segjudge.display import counted  # noqa: PLC0415 - needed in notebooks alone
+
+        score = "undefined" if self.score is None else f"{self.score:.6f}"
+        points = [] if self.points is None else [f"{self.points:.2f} points"]
+        counts = [counted(self.counts[f"{word}s"], word) for word in ("image", "truth", "prediction")]
+        truth = [f"{told} about the truth" for told in self.truth_findings.levels()]
+        return f"Result({self.task}: {', '.join([score, *points, *counts, *self.findings.levels(), *truth])})"
+
+    def _repr_html_(self) -> str:
+        from segjudge.display import result_html  # noqa: PLC0415 - needed in notebooks alone
+
+        sides = (("Submission", self.findings), ("Truth", self.truth_findings))
+        found = [(name, side._repr_html_()) for name, side in sides if side.totals]
+        return result_html(self.to_json(), *found)
+
+    def to_csv(self, part: str, *, names: Mapping[int, str] | None = None) -> str:
+        """One part of the score as CSV text: `class`, `threshold` or `image`, a row each and its score.
+
+        A score is written in full, so that it reads back the same; one that is undefined is an empty cell.
+        `names`, such as a task's `classes`, add a column with the name of each class. Raises UsageError for
+        a part that was not asked for or that the task lacks.
+        """
+        from segjudge.display import csv_text  # noqa: PLC0415 - needed by those who ask for it
+
+        if part not in self.by:
+            there = ", ".join(sorted(self.by)) or "none"
+            raise UsageError(f"This result has no score by {part!r}.", f"Its parts: {there}.")
+        if part == "class" and names is not None:
+            rows = [(number, names.get(number), value) for number, value in self.by_class.items()]
+            return csv_text(("class", "name", "score"), rows)
+        tables: dict[str, Mapping[Any, float | None]] = {
+            "class": self.by_class,
+            "threshold": {decimal_text(key): value for key, value in self.by_threshold.items()},
+            "image": self.by_image,
+        }
+        return csv_text((part, "score"), tables[part].items())
+
     def to_json(self) -> dict[str, Any]:
         """The result as plain data."""
         parts: dict[str, Any] = {}

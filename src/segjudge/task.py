@@ -111,6 +111,29 @@ class Task:
     words: Mapping[str, str]
     source: str = field(default="", repr=False)  # the text of the file
 
+    def __repr__(self) -> str:
+        from segjudge.display import counted  # noqa: PLC0415 - needed in notebooks alone
+
+        classes = (
+            f"{len(self.classes)} class{'' if len(self.classes) == 1 else 'es'}, " if self.classes else ""
+        )
+        return f"Task({self.id}: {self.title!r}, {classes}{counted(len(self.settings), 'setting')})"
+
+    def _repr_html_(self) -> str:
+        from segjudge.display import task_html  # noqa: PLC0415 - needed in notebooks alone
+
+        return task_html(
+            {
+                "task": self.id,
+                "title": self.title,
+                "classes": self.classes,
+                "columns": list(self.submission.columns),
+                "settings": self.settings,
+                "choices": {name: self.choices(name) for name in self.settings},
+                "words": self.words,
+            }
+        )
+
     @property
     def order(self) -> Literal["row", "column"]:
         """The order in which this task's masks are kept."""
