@@ -36,14 +36,13 @@ def encode(
     workers: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> int:
-    """Write the submission of all masks in the folder; the number of images.
+    """Write the submission of all masks in the folder, which is closed behind it; the number of images.
 
     Raises SubmissionError, and writes nothing, if anything is wrong with the masks or their names.
     """
     names = [image for image in (images.ids if images else folder.members) if image in folder.members]
-    if not findings.errors:
-        with suppress(_Refused):
-            _write(folder, path, images, names, findings, workers, progress)
+    with folder.tree, suppress(_Refused):
+        _write(folder, path, images, names, findings, workers, progress)
     diagnosis = findings.diagnosis()
     if not diagnosis.ok:
         raise SubmissionError(f"{folder.label} is refused: {diagnosis.findings[0]}", diagnosis)

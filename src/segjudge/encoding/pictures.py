@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 import numpy as np
 
 from segjudge.encoding.writer import png_of_mask
 from segjudge.errors import UsageError
+from segjudge.formats.archive.names import clean, left_behind
 from segjudge.metrics import AveragePrecision, ImagePrecision
 
 if TYPE_CHECKING:
@@ -40,13 +42,12 @@ def write_pictures(contest: Contest, folder: Path, progress: Callable[[int, int]
         raise UsageError(
             f"The folder {str(folder)!r} is not empty.", "Name a new one: nothing is written over."
         )
+    _check_images(contest)
     folder.mkdir(parents=True, exist_ok=True)
     write = _writer(contest.task, folder)
     files = 0
     for place in range(contest.known):
         image = contest.images.ids[place]
-        if any(sign in image for sign in _UNSAFE) or image in {"", ".", ".."}:
-            raise UsageError(f"The id {image!r} cannot be a file name.")
         chunk = contest.submission.source.read(np.array([place]), None)
         height, width = contest.images.shapes[place].tolist()
         files += write.image(image, (height, width), chunk.instances)
@@ -54,6 +55,17 @@ def write_pictures(contest: Contest, folder: Path, progress: Callable[[int, int]
             progress(place + 1, contest.known)
     write.finish()
     return files
+
+
+def _check_images(contest: Contest) -> None:
+    """Nothing is written unless every id can be a file's name and every size is known."""
+    for image, shape in zip(contest.images.ids, contest.images.shapes.tolist(), strict=True):
+        if any(sign in image for sign in _UNSAFE) or clean(image) != normalize("NFC", image) or not image:
+            raise UsageError(f"The id {image!r} cannot be a file name.")
+        if left_behind(f"{image}.png"):
+            raise UsageError(f"The id {image!r} is a name that archives leave out.")
+        if shape[0] < 0:
+            raise UsageError(f"The size of {image!r} is not known.", "Give Height and Width of every image.")
 
 
 class _Writer:
@@ -99,7 +111,9 @@ class _ObjectWriter(_Writer):
         labels = np.zeros(shape, np.uint16)
         for number in range(len(filled)):
             labels[filled.masks.picture(number)] = number + 1
-        Image.fromarray(labels).save(self.folder / f"{image}.png")
+        # encode takes a final _instanceIds off the name: an id that ends so needs another one
+        suffix = "_instanceIds" if image.endswith("_instanceIds") else ""
+        Image.fromarray(labels).save(self.folder / f"{image}{suffix}.png")
         return 1
 
 

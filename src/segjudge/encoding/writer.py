@@ -8,14 +8,16 @@ import io
 import math
 import os
 import zipfile
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, Self
+from unicodedata import normalize
 
 import numpy as np
 
+from segjudge.chunks import shared_pixels
+from segjudge.encoding.arrays import as_array, class_masks, instance_masks, one_mask, whole_numbers
 from segjudge.errors import MaskError, UsageError
-from segjudge.formats.label_maps import masks_of_labels
 from segjudge.instances import Instances
 from segjudge.masks import Masks
 from segjudge.task import ArchiveForm, TableForm, Task
@@ -30,7 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SubmissionWriter", "write_submission"]
 
-_PER_CLASS = 1000
+_NOT_TABLES = {".parquet", ".pq", ".zip", ".bz2", ".xz", ".tar", ".json"}
+_NOT_ARCHIVES = {".csv", ".parquet", ".gz", ".tar", ".tgz", ".xz", ".bz2"}
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of every member: the same masks give the same bytes
 
 
@@ -62,6 +65,8 @@ class _Target(Protocol):
 
     def finish(self) -> None: ...
 
+    def abandon(self) -> None: ...
+
 
 class SubmissionWriter:
     """Turns masks into the rows of a submission. See `write_submission`."""
@@ -76,8 +81,7 @@ class SubmissionWriter:
         self._target: _Target | None = None
 
     def __enter__(self) -> Self:
-        if not self.path.parent.is_dir():
-            raise UsageError(f"There is no folder {str(self.path.parent)!r} to write into.")
+        self._check_path()
         form = self.task.submission
         kind = _ArchiveTarget if isinstance(form, ArchiveForm) else _TableTarget
         file: Any = self._stack.enter_context(self._partial.open("wb"))
@@ -86,22 +90,36 @@ class SubmissionWriter:
         self._target = kind(file, form)  # type: ignore[arg-type]
         return self
 
+    def _check_path(self) -> None:
+        if not self.path.parent.is_dir():
+            raise UsageError(f"There is no folder {str(self.path.parent)!r} to write into.")
+        if self.path.is_dir():
+            raise UsageError(f"{str(self.path)!r} is a folder.", "Name a file.")
+        endings = _NOT_TABLES if isinstance(self.task.submission, TableForm) else _NOT_ARCHIVES
+        if self.path.suffix.lower() in endings:
+            raise UsageError(
+                f"{self.path.name!r} would not be what its ending says.",
+                "Tables are written as .csv or .csv.gz (`segjudge convert` makes Parquet), pictures as .zip.",
+            )
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        target = self._target
         try:
-            if kind is None and self._target is not None:
+            if kind is None and target is not None:
                 self._write_absent()
-                self._target.finish()
-        except BaseException:
-            kind = BaseException
-            raise
-        finally:
-            self._stack.close()
-            if kind is None:
+                target.finish()
+                target = None
+                self._stack.close()
                 self._partial.replace(self.path)
-            else:
-                self._partial.unlink(missing_ok=True)
+        finally:
+            self._target = None
+            with suppress(OSError):  # a full disk: what led here is the news
+                if target is not None:
+                    target.abandon()
+                self._stack.close()
+            self._partial.unlink(missing_ok=True)
 
     def add(
         self,
@@ -115,17 +133,20 @@ class SubmissionWriter:
         Instances (WAD, Data Science Bowl): booleans (N, H, W), a list of (H, W), a label map (H, W) of
         integers (WAD: class · 1000 + instance), `Masks`, or `Instances`; WAD also wants `class_ids` unless
         the label map or the instances name them, and takes `confidences` (1 where not given).
-        One mask per class (BaDLAD): booleans (C, H, W) in the order of the task's classes, or a mapping of
-        class id to (H, W); what is left out is empty. One mask (emoji): booleans (H, W).
+        One mask per class (BaDLAD): booleans (C, H, W) in the order of the task's classes, a mapping of
+        class id to (H, W), or `Instances`; what is left out is empty. One mask (emoji): booleans (H, W).
+        Tensors and whatever else has `__array__` count as arrays. An instance without a pixel is no
+        instance, and gets no row.
 
-        Raises MaskError for masks that are not binary or not of the image's size, and for an image that
-        was added before or is none of the competition's.
+        Raises MaskError, and writes no row of this image, for masks that are not binary, not of the image's
+        size, or share pixels where the task forbids it, and for an image that was added before or is none
+        of the competition's.
         """
         if self._target is None:
             raise UsageError("The writer is not open.", "Use it in a with statement.")
         self._check_id(image)
         if isinstance(self.task.submission, ArchiveForm):
-            self._target.picture(image, _one_mask(masks, self._shape(image)))
+            self._target.picture(image, one_mask(masks, self._shape(image)))
         elif self.task.semantic:
             self._add_classes(image, masks)
         else:
@@ -159,20 +180,9 @@ class SubmissionWriter:
         return masks.reordered(self.task.order)
 
     def _add_classes(self, image: str, given: Any) -> None:  # noqa: ANN401 - see `add`
-        classes = list(self.task.classes)
-        if isinstance(given, (Masks, Instances)):
-            raise MaskError("A mapping of class id to mask is wanted here, or an array (classes, H, W).")
-        if not hasattr(given, "items"):
-            if len(given) != len(classes):
-                raise MaskError(f"{len(given)} masks came for the {len(classes)} classes {classes}.")
-            given = dict(zip(classes, given, strict=True))
-        strangers = [class_id for class_id in given if class_id not in classes]
-        if strangers:
-            raise MaskError(f"{strangers[0]!r} is no class of this task: {classes}.")
-        named = list(given)
-        masks = self._checked(image, Masks.from_dense([_as_mask(given[c]) for c in named], self.task.order))
-        texts = dict(zip(named, self._texts(masks), strict=True))
-        for class_id in classes:
+        named, masks = class_masks(self.task, given)
+        texts = dict(zip(named, self._texts(self._checked(image, masks)), strict=True))
+        for class_id in self.task.classes:
             cells = {"image-class": f"{image}_{class_id}", "image": image, "class": str(class_id)}
             self._row({**cells, "runs": texts.get(class_id, "")})
 
@@ -183,66 +193,58 @@ class SubmissionWriter:
         class_ids: Iterable[int] | None,
         confidences: Iterable[float] | None,
     ) -> None:
-        masks, classes, certain = self._instances(given, class_ids, confidences)
+        masks, classes, certain = self._instances(image, given, class_ids, confidences)
         masks = self._checked(image, masks)
-        if not len(masks) and self.task.submission.missing is not None:
+        self._refuse_shared(image, masks)
+        if not masks.areas.any() and self.task.submission.missing is not None:
             self._row({"image": image, "runs": ""})
         for text, area, class_id, confidence in zip(
             self._texts(masks), masks.areas.tolist(), classes, certain, strict=True
         ):
             if area:
-                cells = {
-                    "image": image,
-                    "class": str(class_id),
-                    "confidence": confidence,
-                    "pixel-count": str(area),
-                }
-                self._row({**cells, "runs": text})
-        if len(masks) and not masks.areas.any() and self.task.submission.missing is not None:
-            self._row({"image": image, "runs": ""})
+                cells = {"class": str(class_id), "confidence": confidence, "pixel-count": str(area)}
+                self._row({"image": image, **cells, "runs": text})
+
+    def _refuse_shared(self, image: str, masks: Masks) -> None:
+        form = self.task.submission
+        if not isinstance(form, TableForm) or form.overlapping != "error" or len(masks) < 2:
+            return
+        for first, second in shared_pixels(masks, np.zeros(len(masks), np.int64)).tolist():
+            raise MaskError(
+                f"The masks {first} and {second} (from 0) of {image!r} share pixels.",
+                "Each pixel belongs to one object here: leave it to the surer one, or give a label map.",
+            )
 
     def _instances(
         self,
+        image: str,
         given: Any,  # noqa: ANN401 - see `add`
         class_ids: Iterable[int] | None,
         confidences: Iterable[float] | None,
     ) -> tuple[Masks, list[int], list[str]]:
         """Masks, class ids, and confidences as text, whatever form they came in."""
         classed = "class" in self.task.submission.columns.values()
-        named = None if class_ids is None else [int(c) for c in class_ids]
         if isinstance(given, Instances):
-            masks, named, confidences = given.masks, given.class_ids.tolist(), given.confidences.tolist()
-        elif isinstance(given, Masks):
-            masks = given
-        else:
-            masks, named = self._from_arrays(given, named)
-        if classed and named is None:
+            given = _of_image(image, given)
+            class_ids = given.class_ids if class_ids is None else class_ids
+            confidences = given.confidences if confidences is None else confidences
+            given = given.masks
+        named = whole_numbers(class_ids, "class ids")
+        masks, named = (given, named) if isinstance(given, Masks) else instance_masks(self.task, given, named)
+        if classed and named is None and len(masks):
             raise MaskError("The class of each mask is not given.", "Pass class_ids, one for each mask.")
         named = named if named is not None else [0] * len(masks)
-        values = [1.0] * len(masks) if confidences is None else [float(c) for c in confidences]
+        values = _floats(confidences, len(masks))
         if not len(masks) == len(named) == len(values):
             raise MaskError(
                 f"{len(masks)} masks, {len(named)} classes and {len(values)} confidences were given."
             )
-        if classed:
-            strangers = sorted(set(named) - set(self.task.classes))
-            if strangers:
-                raise MaskError(f"{strangers[0]} is no class of this task: {list(self.task.classes)}.")
+        strangers = sorted(set(named) - set(self.task.classes)) if classed else []
+        if strangers:
+            raise MaskError(f"{strangers[0]} is no class of this task: {list(self.task.classes)}.")
         if not all(map(math.isfinite, values)):
             raise MaskError("A confidence is no finite number.", "Drop instances whose score is NaN.")
         return masks, named, [_decimal(value) for value in values]
-
-    def _from_arrays(self, given: Any, named: list[int] | None) -> tuple[Masks, list[int] | None]:  # noqa: ANN401
-        array = np.asarray(given) if not isinstance(given, (list, tuple)) else None
-        if array is not None and array.ndim == 2 and array.dtype != np.bool_:
-            values, masks = masks_of_labels(_as_labels(array), self.task.order, np.zeros(1, np.uint8))
-            if named is None and self.task.truth.label_map == "class-instance":
-                kept = np.isin(values // _PER_CLASS, list(self.task.classes))
-                return masks[kept], (values[kept] // _PER_CLASS).tolist()
-            return masks, named
-        if array is not None and array.ndim == 2:
-            given = [array]
-        return Masks.from_dense([_as_mask(mask) for mask in given], self.task.order), named
 
     def _texts(self, masks: Masks) -> list[str]:
         form = self.task.submission
@@ -258,7 +260,13 @@ class SubmissionWriter:
             if image in self._added:
                 continue
             if isinstance(self.task.submission, ArchiveForm):
-                self.add(image, np.zeros(self._shape(image) or (0, 0), np.bool_))
+                shape = self._shape(image)
+                if shape is None:
+                    raise MaskError(
+                        f"{image!r} was not added, and an empty mask needs to know its size.",
+                        "Add every image, or give Height and Width.",
+                    )
+                self.add(image, np.zeros(shape, np.bool_))
             else:
                 self.add(image, {} if self.task.semantic else [], ())
 
@@ -281,6 +289,9 @@ class _TableTarget:
         self._text.flush()
         self._text.detach()
 
+    def abandon(self) -> None:
+        self._text.detach()
+
 
 class _ArchiveTarget:
     """Pictures in a zip, and the table that names them, written last."""
@@ -289,12 +300,13 @@ class _ArchiveTarget:
         self._zip = zipfile.ZipFile(file, "w")
         self._form = form
         self._rows: list[list[str]] = []
+        self._names: set[str] = set()
 
     def row(self, cells: Sequence[str]) -> None:
         self._rows.append(list(cells))
 
     def picture(self, image: str, mask: NDArray[np.bool_]) -> None:
-        name = f"predictions/{_file_name(image)}_mask.png"
+        name = self._free_name(_file_name(image))
         self._put(name, png_of_mask(mask), zipfile.ZIP_STORED)
         named = {"image": image, "file": name}
         self.row([named[role] for role in self._form.columns.values()])
@@ -305,6 +317,18 @@ class _ArchiveTarget:
         writer.writerows([list(self._form.columns), *self._rows])
         self._put(self._form.table, text.getvalue().encode(), zipfile.ZIP_DEFLATED)
         self._zip.close()
+
+    def abandon(self) -> None:
+        self._zip.close()
+
+    def _free_name(self, stem: str) -> str:
+        """A member that no image has yet, on no file system: `a/b` and `a_b` are two images."""
+        name, number = f"{stem}_mask.png", 1
+        while name.casefold() in self._names:
+            number += 1
+            name = f"{stem}_{number}_mask.png"
+        self._names.add(name.casefold())
+        return f"predictions/{name}"
 
     def _put(self, name: str, data: bytes, method: int) -> None:
         member = zipfile.ZipInfo(name, _EPOCH)
@@ -323,45 +347,27 @@ def png_of_mask(mask: NDArray[np.bool_]) -> bytes:
 
 def _file_name(image: str) -> str:
     """An id as a file name: path separators and dots at the start would lead elsewhere."""
-    return image.replace("/", "_").replace("\\", "_").lstrip(".") or "_"
+    stem = "".join(sign if sign.isprintable() and sign not in '/\\:*?"<>|' else "_" for sign in image)
+    return normalize("NFC", stem).lstrip(".") or "_"
 
 
-def _as_mask(mask: Any) -> NDArray[Any]:  # noqa: ANN401 - arrays and tensors
-    array = np.asarray(mask)
-    if array.ndim != 2:
-        raise MaskError(f"A mask has two axes (height, width), this one has the shape {array.shape}.")
-    return array
-
-
-def _as_labels(array: NDArray[Any]) -> NDArray[Any]:
-    """A label map in a type that the kernels know."""
-    if not np.issubdtype(array.dtype, np.integer):
+def _of_image(image: str, given: Instances) -> Instances:
+    """The instances, if all are of one image and none is an ignored region."""
+    if len(set(given.image.tolist())) > 1:
         raise MaskError(
-            f"An array (H, W) of {array.dtype} is neither a mask nor a label map.",
-            "Threshold probabilities first (`> 0.5`), or give integers.",
+            f"The instances for {image!r} are of several images.", "Give those of one image at a time."
         )
-    if array.size and (array.min() < 0 or array.max() > np.iinfo(np.int32).max):
-        raise MaskError("A label map holds numbers from 0 to 2147483647.")
-    return array if array.dtype in {np.dtype(np.uint8), np.dtype(np.uint16)} else array.astype(np.int32)
+    return given[~given.ignored]
 
 
-def _one_mask(given: Any, shape: tuple[int, int] | None) -> NDArray[np.bool_]:  # noqa: ANN401 - see `add`
-    if isinstance(given, Instances):
-        given = given.masks
-    if isinstance(given, Masks):
-        if len(given) != 1:
-            raise MaskError(f"One mask is wanted, {len(given)} came.")
-        given = given.picture(0)
-    array = np.asarray(given)
-    if array.ndim == 3 and len(array) == 1:
-        array = array[0]
-    masks = Masks.from_dense([_as_mask(array)])  # raises where it is not binary
-    if shape is not None and array.shape != shape:
-        raise MaskError(
-            f"The mask is {array.shape[0]} rows x {array.shape[1]} columns, the image {shape[0]} x {shape[1]}.",
-            "Bring masks back to the image's own size before thresholding.",
-        )
-    return masks.picture(0)
+def _floats(given: Iterable[float] | None, count: int) -> list[float]:
+    if given is None:
+        return [1.0] * count
+    array = as_array(given)
+    try:
+        return [float(value) for value in (given if array is None else array.reshape(-1).tolist())]
+    except (TypeError, ValueError):
+        raise MaskError("The confidences are no numbers.") from None
 
 
 def _decimal(value: float) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
+import math
 import os
 import re
-from contextlib import contextmanager
+from array import array
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -14,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segjudge.errors import MissingExtra, SubmissionError
+from segjudge.errors import MissingExtra, SubmissionError, UsageError
 from segjudge.findings import Collector, Where
 from segjudge.formats.opening import Workspace, existing, plain_file
 from segjudge.formats.table.reading import open_any_text
@@ -31,6 +34,7 @@ Integers = NDArray[np.int64]
 
 _BATCH = 1 << 24  # bytes of records that are in memory at a time
 _WHOLE = re.compile(r"[0-9]{1,18}")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NUMBERS = {
     "class": "int64",
     "pixel-count": "int64",
@@ -65,7 +69,7 @@ def convert_table(
     count = 0
     if records is not None:
         roles = _roles(task, records.text)
-        parquet = target.suffix == ".parquet"
+        parquet = target.suffix.lower() in {".parquet", ".pq"}
         with _complete(target) as file:
             writing = _write_parquet if parquet else _write_csv
             count = writing(records, roles, file, findings, progress)
@@ -119,27 +123,32 @@ def _sorted_records(task: Task, text: TextTable, findings: Collector) -> _Record
     roles = _roles(task, text)
     column = next(place for place, role in enumerate(roles) if role in {"image", "image-class"})
     keys: list[str] = []
-    begins, ends, rows = [], [], []
+    begins, ends, rows = array("q"), array("q"), array("q")
     for block in text.blocks(findings):
+        heads, names = block.begins(text.shift), block.begins(column + text.shift)
         for record in range(len(block.found)):
-            first = block.begins(text.shift)[record]
+            first = int(heads[record])
             if block.found[record] == 1 + text.shift and block.ends[record, text.shift] <= first:
                 continue
             row = int(block.cell(record, 0)) if text.numbered else block.row + record
             if block.found[record] != len(text.header) + text.shift:
-                findings.add(
-                    "bad-field-count",
-                    Where(file=text.label, row=row),
-                    f"The row has {block.found[record]} fields.",
-                )
+                _report_count(int(block.found[record]) - text.shift, row, text, findings)
                 continue
-            keys.append(block.cell(record, column + text.shift))
-            begins.append(block.offset + int(first))
+            name = block.text[names[record] : block.ends[record, column + text.shift]]
+            keys.append(name.tobytes().decode("utf-8", "replace"))
+            begins.append(block.offset + first)
             ends.append(block.offset + int(block.ends[record, -1]))
             rows.append(row)
     order = sorted(range(len(keys)), key=keys.__getitem__)
-    arrays = [np.array(values, np.int64)[order] for values in (begins, ends, rows)]
-    return _Records(text, *arrays)
+    return _Records(text, *(np.array(values, np.int64)[order] for values in (begins, ends, rows)))
+
+
+def _report_count(fields: int, row: int, text: TextTable, findings: Collector) -> None:
+    findings.add(
+        "bad-field-count",
+        Where(file=text.label, row=row),
+        f"The row has {fields} fields, the header {len(text.header)}.",
+    )
 
 
 def _batches(records: _Records) -> Iterator[list[tuple[int, list[str]]]]:
@@ -211,20 +220,18 @@ def _write_parquet(
     return done
 
 
-def _value(cell: str, role: str, row: int, text: TextTable, findings: Collector) -> Any:  # noqa: ANN401
+def _value(cell: str, role: str, row: int, table: TextTable, findings: Collector) -> Any:  # noqa: ANN401
     kind = _NUMBERS.get(role)
     if kind is None:
         return cell
     if not cell.strip():
         return None
-    try:
-        if kind == "float64":
-            return float(cell)
-        if _WHOLE.fullmatch(cell):
-            return int(cell)
-    except ValueError:
-        pass
-    where = Where(file=text.label, row=row)
+    text = cell.strip(" ")
+    if kind == "float64" and _DECIMAL.fullmatch(text) and math.isfinite(float(text)):
+        return float(text)
+    if kind == "int64" and _WHOLE.fullmatch(text):
+        return int(text)
+    where = Where(file=table.label, row=row)
     findings.add(
         "bad-type", where, f"{cell[:40]!r} is no number.", "Run `segjudge check` first: it tells all faults."
     )
@@ -234,10 +241,17 @@ def _value(cell: str, role: str, row: int, text: TextTable, findings: Collector)
 @contextmanager
 def _complete(target: Path) -> Iterator[IO[bytes]]:
     """A file that appears when everything is written, and not at all otherwise."""
+    if not target.parent.is_dir():
+        raise UsageError(f"There is no folder {str(target.parent)!r} to write into.")
+    if target.is_dir():
+        raise UsageError(f"{str(target)!r} is a folder.", "Name a file.")
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        with partial.open("wb") as file:
-            yield file
+        with partial.open("wb") as file, ExitStack() as stack:
+            out: Any = file
+            if target.suffix.lower() == ".gz":
+                out = stack.enter_context(gzip.GzipFile("", "wb", 6, file, 0))
+            yield out
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
