@@ -1,0 +1,120 @@
+"""COCO's run lengths: counts down the columns, background first, as numbers or as compressed text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segjudge.errors import MaskError
+from segjudge.masks import Masks, mask_edges
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["CocoRle", "counts_from_text"]
+
+Integers = NDArray[np.int64]
+
+_LONGEST_SIDE = 1 << 24  # pixels: the product of two sides stays far within 64 bits
+
+
+@dataclass(frozen=True, slots=True)
+class CocoRle:
+    """COCO's run lengths: `{"size": [height, width], "counts": …}`, columns first, background first.
+
+    Counts are a list of numbers or COCO's compressed text. Decoded masks are in column order.
+
+    >>> masks = CocoRle().decode({"size": [2, 3], "counts": [2, 3, 1]})
+    >>> masks.areas.tolist(), masks.boxes.tolist()
+    ([3], [[1, 0, 2, 2]])
+    """
+
+    def decode(self, *objects: Mapping[str, Any]) -> Masks:
+        """The masks of COCO objects; raises MaskError where size or counts are no mask."""
+        return Masks.concatenate((self._decode(item) for item in objects), "column")
+
+    def encode(self, mask: NDArray[Any]) -> dict[str, Any]:
+        """The object of a mask (height, width) of two values, with uncompressed counts."""
+        array = np.asarray(mask)
+        edges = mask_edges(array, "column")
+        height, width = (int(side) for side in array.shape)
+        counts = np.diff(np.concatenate([[0], edges, [height * width]])).tolist()
+        if len(counts) > 1 and counts[-1] == 0:
+            counts.pop()
+        return {"size": [height, width], "counts": counts}
+
+    def _decode(self, item: Mapping[str, Any]) -> Masks:
+        size, counts = item.get("size"), item.get("counts")
+        if (
+            not isinstance(size, (list, tuple))
+            or len(size) != 2
+            or not all(
+                isinstance(side, (int, np.integer)) and not isinstance(side, bool) and side >= 0
+                for side in size
+            )
+        ):
+            raise MaskError(f"`size` is [height, width] in whole numbers, not {size!r}.")
+        if isinstance(counts, (str, bytes)):
+            counts = counts_from_text(counts)
+        height, width = int(size[0]), int(size[1])
+        if max(height, width) >= _LONGEST_SIDE:
+            raise MaskError(f"An image of {height} x {width} pixels is beyond anything that is read here.")
+        lengths = _checked_counts(counts)
+        edges = np.cumsum(lengths)
+        total = sum(lengths.tolist())  # Python's own integers: a hostile list must not wrap around
+        if total != height * width:
+            raise MaskError(
+                f"The counts add up to {total}, the image has {height} x {width} = {height * width} pixels.",
+                "Counts alternate background and mask and cover the whole image.",
+            )
+        starts, stops = edges[:-1][::2], edges[1::2]
+        starts = starts[: len(stops)]
+        shapes = np.array([[height, width]], np.int64)
+        kept = stops > starts
+        starts, stops = starts[kept], stops[kept]
+        if not len(starts):
+            return Masks.empty("column", [(height, width)])
+        head = np.concatenate([[True], starts[1:] != stops[:-1]])
+        tail = np.concatenate([head[1:], [True]])
+        indptr = np.array([0, int(head.sum())], np.int64)
+        return Masks.from_runs("column", starts[head], stops[tail], indptr, shapes)
+
+
+def _checked_counts(counts: object) -> Integers:
+    if not isinstance(counts, (list, tuple, np.ndarray)):
+        raise MaskError(f"`counts` is a list of run lengths or COCO's text, not {type(counts).__name__}.")
+    if not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in counts):
+        raise MaskError("`counts` holds something that is not a whole number.")
+    if any(not 0 <= n < 1 << 53 for n in counts):
+        raise MaskError("`counts` holds a negative number, or one beyond any image.")
+    return np.array(counts, np.int64)
+
+
+def counts_from_text(text: str | bytes) -> list[int]:
+    """The counts of COCO's compressed text; raises MaskError where a number is cut or a sign is foreign.
+
+    Five bits a character, least first, from the third number on as the difference to the one two before.
+
+    >>> counts_from_text("52203")
+    [5, 2, 2, 2, 5]
+    """
+    data = text.encode("ascii", "replace") if isinstance(text, str) else text
+    counts: list[int] = []
+    value = shift = 0
+    for byte in data:
+        bits = byte - 48
+        if not 0 <= bits < 64 or shift > 60:
+            raise MaskError(f"COCO's run text holds the sign {chr(byte)!r} or a number without end.")
+        value |= (bits & 31) << shift
+        shift += 5
+        if not bits & 32:
+            if bits & 16:
+                value -= 1 << shift
+            counts.append(value + (counts[-2] if len(counts) > 2 else 0))
+            value = shift = 0
+    if shift:
+        raise MaskError("COCO's run text ends in the middle of a number.", "Was the string cut?")
+    return counts
