@@ -372,11 +372,12 @@ def decode(
     output = Output(as_json, quiet)
     loaded = _load(task, settings)
     images = read_images(loaded, manifest)
-    diagnosis = run(loaded, read_submission(loaded, submission), images=images)
+    opened = read_submission(loaded, submission)
+    diagnosis = run(loaded, opened, images=images)
     if not diagnosis.ok:
         printing.diagnosis(diagnosis, output, streamed=False)
         finish(SubmissionError.exit_status)
-    contest = Contest.join(loaded, read_submission(loaded, submission), None, images)
+    contest = Contest.join(loaded, opened.afresh(), None, images)
     with output.progress("decoding") as progress:
         count = write_pictures(contest, Path(target), progress)
     printing.written(target, {"pictures": count}, output)

@@ -37,7 +37,9 @@ def write_pictures(contest: Contest, folder: Path, progress: Callable[[int, int]
     Raises UsageError if the folder holds something, or an id cannot be a file name.
     """
     if contest.submission is None or contest.submission.source is None:
-        return 0
+        raise UsageError(
+            "There is no submission to decode.", "Give it as a file: it is read twice, and a stream once."
+        )
     if folder.exists() and any(folder.iterdir()):
         raise UsageError(
             f"The folder {str(folder)!r} is not empty.", "Name a new one: nothing is written over."
