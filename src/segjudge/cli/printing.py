@@ -139,8 +139,8 @@ def result(scored: Result, loaded: Task, output: Output) -> None:
             output.line(f"{name:{width}}  {_number(value)}")
     counts = scored.counts
     output.aside(
-        f"{counts['images']} images, {counts['truths']} truths ({counts['ignored']} ignored regions), "
-        f"{counts['predictions']} predictions"
+        f"{_counted(counts['images'], 'image')}, {_counted(counts['truths'], 'truth')} "
+        f"({_counted(counts['ignored'], 'ignored region')}), {_counted(counts['predictions'], 'prediction')}"
     )
 
 
@@ -260,6 +260,10 @@ def _setting(value: Any) -> str:  # noqa: ANN401 - settings are texts, numbers, 
     if isinstance(value, bool):
         return str(value).lower()
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _number(value: float | None) -> str:
