@@ -299,6 +299,10 @@ def run_faults():
         "rle-truncated", where={**HERE, "row": 3}, totals={},
     )  # fmt: skip
     yield Fault(
+        "cut inside the last row's id", "badlad", "\n".join([*whole[:-1], "page"]).encode(), "rle-truncated",
+        where={**HERE, "row": 5}, totals={"rle-truncated": 1, "bad-field-count": 1, "missing-id": 1},
+    )  # fmt: skip
+    yield Fault(
         "a spreadsheet's cell, cut", "wad-2018", wad(f"street,33,0.5,9,{LONG_CELL}"), "rle-truncated",
         where=ROW2, says=("32,767",), totals={},
     )  # fmt: skip

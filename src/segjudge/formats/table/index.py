@@ -71,6 +71,7 @@ class _Building:
     ids: dict[str, int] = field(default_factory=dict)
     parts: list[dict[str, NDArray[np.int64] | NDArray[np.float64]]] = field(default_factory=list)
     last_row: int = 1
+    last_short: bool = False  # the last record has fewer fields than the header
 
     def add(self, block: Block) -> None:
         good = self._well_formed(block)
@@ -106,6 +107,7 @@ class _Building:
         filled = np.flatnonzero(~blank)
         if len(filled):
             self.last_row = self._row_of(block, int(filled[-1]))
+            self.last_short = bool(block.found[filled[-1]] < fields)
         for record in np.flatnonzero(~blank & (block.found != fields)).tolist():
             self._miscounted(block, record, int(block.found[record]) - self.text.shift)
         return np.flatnonzero(~blank & (block.found == fields))
@@ -158,12 +160,20 @@ class _Building:
                 "image", "rows", "begins", "ends", "class_ids", "confidences", "pixel_counts", "heights", "widths"
             )
         }  # fmt: skip
+        open_ended = not self.text.numbered and not self.text.ends_with_newline()
+        if open_ended and self.last_short:
+            self.findings.add(
+                "rle-truncated",
+                Where(file=self.text.label, row=self.last_row),
+                "The file ends inside this row: it has no line break, and fields are missing.",
+                "Was the upload or the disk full, or the file not closed? Write it again.",
+            )
         return Table(
             self.text,
             tuple(self.ids),
             **columns,  # type: ignore[arg-type]
             last_row=self.last_row,
-            open_ended=not self.text.numbered and not self.text.ends_with_newline(),
+            open_ended=open_ended,
         )
 
 
