@@ -448,3 +448,18 @@ def test_damaged_bytes_for_long(data, name):
 @given(st.data(), st.sampled_from(TEXTS))
 def test_damaged_text_for_long(data, name):
     stands_up(worlds()[name], draws(data, name, damaged_text))
+
+
+def test_files_are_read_where_the_system_can_only_seek(monkeypatch, tmp_path):
+    import os
+
+    from segjudge.formats.opening import ByteFile
+
+    path = tmp_path / "bytes"
+    path.write_bytes(bytes(range(100)))
+    for name in ("pread", "preadv"):
+        monkeypatch.delattr(os, name, raising=False)
+    file, buffer = ByteFile(path), bytearray(10)
+    assert file.read(7, 50) == bytes(range(50, 57))
+    assert file.read(7, 98) == bytes([98, 99])
+    assert (file.read_into(memoryview(buffer), 95), bytes(buffer[:5])) == (5, bytes(range(95, 100)))

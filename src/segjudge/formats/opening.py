@@ -13,6 +13,7 @@ import shutil
 import struct
 import sys
 import tempfile
+import threading
 import zipfile
 import zlib
 from dataclasses import dataclass, field
@@ -82,7 +83,7 @@ class ByteFile:
         """So many bytes from this place of the file, fewer only at the end."""
         parts = []
         while count > 0:
-            part = os.pread(self._open(), count, offset)
+            part = _read_at(self._open(), count, offset)
             if not part:
                 break
             parts.append(part)
@@ -94,7 +95,7 @@ class ByteFile:
         """Fill the buffer from this place of the file; the bytes read, fewer only at the end."""
         done = 0
         while done < len(buffer):
-            count = os.preadv(self._open(), [buffer[done:]], offset + done)
+            count = _read_into(self._open(), buffer[done:], offset + done)
             if not count:
                 break
             done += count
@@ -102,7 +103,7 @@ class ByteFile:
 
     def _open(self) -> int:
         if self._fd < 0:
-            self._fd = os.open(self.path, os.O_RDONLY)
+            self._fd = os.open(self.path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         return self._fd
 
     @property
@@ -125,6 +126,26 @@ class ByteFile:
     def __setstate__(self, state: Path) -> None:
         self.path = state
         self._fd = -1
+
+
+_seeking = threading.Lock()
+
+
+def _read_at(fd: int, count: int, offset: int) -> bytes:
+    """Bytes from a place of an open file, whoever else reads it; Windows has to seek."""
+    if hasattr(os, "pread"):
+        return os.pread(fd, count, offset)
+    with _seeking:
+        os.lseek(fd, offset, os.SEEK_SET)
+        return os.read(fd, count)
+
+
+def _read_into(fd: int, buffer: memoryview, offset: int) -> int:
+    if hasattr(os, "preadv"):
+        return os.preadv(fd, [buffer], offset)
+    part = _read_at(fd, len(buffer), offset)
+    buffer[: len(part)] = part
+    return len(part)
 
 
 def existing(path: str | Path, workspace: Workspace) -> Path:
