@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from PIL import Image as Picture
 
 import segjudge as sj
-from segjudge import kernels
+from segjudge import chunks, kernels
 from segjudge.chunks import Reader, plan
 from segjudge.codecs import Scratch
 from segjudge.contest import Contest
@@ -914,3 +914,42 @@ def test_checking_and_scoring_the_same_objects_again_finds_the_same(tmp_path):
     assert diagnoses[0] == diagnoses[1] == results[0].findings == results[1].findings
     assert diagnoses[0].totals == {"confidence-range": 1, "rle-bad-delimiter": 1}
     assert results[0].by_class[33] == results[0].by_image["a"] == 1.0
+
+
+# --- masks that share pixels --------------------------------------------------------------------------------
+
+
+@many
+@given(STACKS, st.data())
+def test_the_sweep_names_every_mask_that_shares_a_pixel_and_no_other(stack, data):
+    """Images with very many masks are swept; the pairs of small ones say what has to come out."""
+    masks = Masks.from_dense(stack, "row")
+    group = np.array(
+        data.draw(st.lists(st.integers(0, 2), min_size=len(stack), max_size=len(stack))), np.int64
+    )
+    pairs = {tuple(pair) for pair in chunks.shared_pixels(masks, group).tolist()}
+    swept = {tuple(pair) for pair in chunks._swept(masks, group).tolist()}
+    assert swept <= pairs
+    assert {place for pair in swept for place in pair} == {place for pair in pairs for place in pair}
+
+
+def test_the_sweep_remembers_a_run_that_reaches_over_others():
+    stack = np.zeros((3, 1, 12), np.bool_)
+    stack[0] = True
+    stack[1, 0, 2:4] = True
+    stack[2, 0, 6:8] = True
+    masks = Masks.from_dense(stack, "row")
+    assert chunks._swept(masks, np.zeros(3, np.int64)).tolist() == [[0, 1], [0, 2]]
+
+
+def test_an_image_with_very_many_masks_is_swept(monkeypatch):
+    stack = np.zeros((chunks._PAIRWISE + 2, 20, 20), np.bool_)
+    for number, mask in enumerate(stack):
+        mask.ravel()[number] = True
+    stack[7].ravel()[9] = True  # the pixel of mask 9
+    masks = Masks.from_dense(stack, "column")
+    used = []
+    sweep = chunks._swept
+    monkeypatch.setattr(chunks, "_swept", lambda *given_: used.append(1) or sweep(*given_))
+    assert chunks.shared_pixels(masks, np.zeros(len(stack), np.int64)).tolist() == [[7, 9]]
+    assert used

@@ -75,8 +75,3 @@ class Images:
             return None
         numbers: dict[str, int] = {}
         return np.array([numbers.setdefault(clip, len(numbers)) for clip in self.clips], np.int64)
-
-    def shape_text(self, place: int) -> str:
-        """The size of an image in words."""
-        height, width = self.shapes[place].tolist()
-        return f"{height} rows x {width} columns" if height >= 0 else "unknown size"

@@ -35,7 +35,6 @@ class AveragePrecisionTally(Tally):
     rows: Integers  # (N,) line of the file
     truth_image: Integers  # (M,)
     truth_class_ids: Integers  # (M,)
-    truth_found: Bits  # (M,) thresholds at which the truth is found
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,6 @@ class AveragePrecision:
             predictions.rows,
             images[truths.image[evaluated]],
             truths.class_ids[evaluated],
-            matches.found[evaluated],
         )
 
     def _dropped(self, truths: Instances, predictions: Instances) -> Bits:
