@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from PIL import JpegImagePlugin
 
 from segjudge.formats.pictures.decoding import MAX_PIXELS, bounded
-from segjudge.formats.pictures.faults import SAVE_AGAIN, PictureFault
+from segjudge.formats.pictures.jpeg import JPEG_MAGIC, jpeg_colours, jpeg_size
 from segjudge.formats.pictures.png import corrupt, png_header, png_parts, png_samples
 
 if TYPE_CHECKING:
@@ -19,18 +17,16 @@ if TYPE_CHECKING:
 
 __all__ = ["colour_size", "read_colours"]
 
-_JPEG = b"\xff\xd8\xff"
-
 
 def read_colours(data: bytes, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
     """The picture (H, W, 3) in a PNG or JPEG: gray is repeated, alpha dropped, 16 bits become 8.
 
     Transparent pixels keep their colour, EXIF rotation is not applied: truth counts pixels as they are
-    stored. Of a PNG the header is checked before anything is decoded. `PictureFault` has the code
-    `not-png`, `bad-image-mode` or `too-large-unpacked`.
+    stored. The header is checked before anything is decoded. `PictureFault` has the code `not-png`,
+     `bad-image-mode` or `too-large-unpacked`.
     """
-    if data.startswith(_JPEG):
-        return _jpeg(data, max_pixels)
+    if data.startswith(JPEG_MAGIC):
+        return jpeg_colours(data, max_pixels)
     header = png_header(data)
     bounded(header.height, header.width, max_pixels)
     parts = png_parts(data, header)
@@ -39,36 +35,10 @@ def read_colours(data: bytes, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uin
 
 def colour_size(data: bytes) -> tuple[int, int]:
     """(height, width) as the header of a PNG or JPEG says; nothing is decoded."""
-    if data.startswith(_JPEG):
-        with _opened(data) as picture:
-            return picture.height, picture.width
+    if data.startswith(JPEG_MAGIC):
+        return jpeg_size(data)
     header = png_header(data)
     return header.height, header.width
-
-
-def _opened(data: bytes) -> JpegImagePlugin.JpegImageFile:
-    """A JPEG by its own reader: no bound or warning of Pillow's, which are one for the whole process."""
-    try:
-        return JpegImagePlugin.JpegImageFile(io.BytesIO(data))
-    except (SyntaxError, OSError, ValueError, IndexError) as error:
-        raise _damaged(error) from error
-
-
-def _jpeg(data: bytes, max_pixels: int) -> NDArray[np.uint8]:
-    with _opened(data) as picture:
-        bounded(picture.height, picture.width, max_pixels)
-        try:
-            colours = picture if picture.mode == "RGB" else picture.convert("RGB")
-            return np.array(colours)
-        except (SyntaxError, OSError, ValueError) as error:
-            raise _damaged(error) from error
-        except MemoryError as error:
-            raise PictureFault("too-large-unpacked", "The picture does not fit into memory.") from error
-
-
-def _damaged(error: Exception) -> PictureFault:
-    reason = str(error).rstrip(".") or type(error).__name__
-    return PictureFault("not-png", f"The JPEG is damaged: {reason}.", SAVE_AGAIN)
 
 
 def _eight_bits(samples: NDArray[Any], header: Header) -> NDArray[np.uint8]:
