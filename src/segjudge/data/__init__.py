@@ -9,9 +9,20 @@
 from __future__ import annotations
 
 from segjudge.data.difficulty import difficulty
-from segjudge.data.generators import TASKS, scenes
+from segjudge.data.generators import ARTS, PARTS, SET_IN_FONTS, TASKS, scenes
 from segjudge.data.imperfect import imperfect, imperfect_mask
 from segjudge.data.scene import Scene
 from segjudge.data.writing import make
 
-__all__ = ["TASKS", "Scene", "difficulty", "imperfect", "imperfect_mask", "make", "scenes"]
+__all__ = [
+    "ARTS",
+    "PARTS",
+    "SET_IN_FONTS",
+    "TASKS",
+    "Scene",
+    "difficulty",
+    "imperfect",
+    "imperfect_mask",
+    "make",
+    "scenes",
+]

@@ -29,10 +29,10 @@ class Difficulty(TypedDict):
     classes: dict[int, float]  # class to share of objects
 
 
-def difficulty(task_id: str, *, seed: int, images: int) -> Difficulty:
+def difficulty(task_id: str, *, seed: int, images: int, art: str = "drawn", part: str = "all") -> Difficulty:
     """The figures of the set that `make` writes for this seed; raises UsageError as `scenes` does."""
     columns: list[list[np.ndarray]] = [[] for _ in range(6)]
-    for scene in scenes(task_id, images=images, seed=seed):
+    for scene in scenes(task_id, images=images, seed=seed, art=art, part=part):
         for column, values in zip(columns, _figures(scene), strict=True):
             column.append(values)
     areas, shares, touching, hidden, cut, class_ids = (np.concatenate(column) for column in columns)

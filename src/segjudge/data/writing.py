@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image
 
 from segjudge.codecs import Rle
-from segjudge.data.generators import refuse_unknown, scenes
+from segjudge.data.generators import scenes
 from segjudge.data.pages import CLASSES as PAGE_CLASSES
 from segjudge.data.pages import PageScene
 from segjudge.data.streets import FRAMES, StreetScene
@@ -41,18 +41,21 @@ def make(
     images: int,
     seed: int,
     size: tuple[int, int] | None = None,
+    art: str = "drawn",
+    part: str = "all",
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
     """Nothing; the folder, made where it is missing, holds a labelled set of this many images afterwards.
 
-    The same seed writes the same bytes (with the same numpy and Pillow). Raises UsageError as `scenes` does,
-    and for a folder in which something lies already: two sets in one folder would be none.
+    The same seed writes the same bytes, with the same numpy and Pillow, and fonts where they are used. Raises
+    UsageError as `scenes` does, and for a folder in which something lies already: two sets in one folder
+    would be none.
     """
-    refuse_unknown(task_id, images, seed, size)
+    drawn = scenes(task_id, images=images, seed=seed, size=size, art=art, part=part)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is not an empty folder.", "Name one that does not exist yet.")
     folder.mkdir(parents=True, exist_ok=True)
-    made = _counted(scenes(task_id, images=images, seed=seed, size=size), images, progress)
+    made = _counted(drawn, images, progress)
     if task_id == "wad-2018":
         _write_streets(folder, cast("Iterator[StreetScene]", made))
     elif task_id == "badlad":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import Image
 
+from segjudge.data.pages.bengali import shaped
 from segjudge.data.pages.ink import cast
 from segjudge.data.pages.layout import LAYOUTS
 from segjudge.data.pages.sheet import Sheet
@@ -16,8 +17,12 @@ from segjudge.data.scene import Scene, blurred, clouds, eight_bits
 from segjudge.polygons import polygon_masks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
+    from segjudge.data.pages.ink import Type
     from segjudge.data.paint import Points
 
 __all__ = ["CLASSES", "PageScene", "page_scene"]
@@ -36,13 +41,17 @@ class PageScene(Scene):
     rings: tuple[Points, ...]  # (P, 2) x, y in pixels
 
 
-def page_scene(rng: np.random.Generator, size: tuple[int, int] | None = None) -> PageScene:
-    """A picture (H, W, 3) of a page, slightly askew, with its outlines turned likewise."""
+def page_scene(
+    rng: np.random.Generator, size: tuple[int, int] | None = None, faces: Sequence[Path] = ()
+) -> PageScene:
+    """A picture (H, W, 3) of a page, slightly askew, with its outlines turned likewise.
+
+    The script is invented, or Bengali in any of the faces, which are files of fonts.
+    """
     height, width = size or _SIZES[rng.choice(len(_SIZES), p=_SIZE_ODDS)]
     sheet = Sheet(rng, height, width)
     body = max(8, round(width / rng.uniform(58, 84)))
-    font = cast(rng, body, weight=rng.uniform(0.09, 0.13))
-    large = cast(rng, round(body * rng.uniform(1.5, 2.4)), weight=rng.uniform(0.13, 0.18), letters=16)
+    font, large = _types(rng, body, faces)
     LAYOUTS[rng.choice(len(LAYOUTS), p=[0.36, 0.2, 0.16, 0.14, 0.14])](sheet, font, large)
     angle = math.radians(rng.normal(0, 0.7))
     picture = _scanned(sheet, angle)
@@ -53,6 +62,17 @@ def page_scene(rng: np.random.Generator, size: tuple[int, int] | None = None) ->
     for number, mask in enumerate(masks.dense(), start=1):
         owner[mask] = number
     return PageScene(picture, owner, class_ids, np.asarray(masks.areas, np.int64), rings)
+
+
+def _types(rng: np.random.Generator, body: int, faces: Sequence[Path]) -> tuple[Type, Type]:
+    """The type of a page's text, and that of its headings."""
+    if not faces:
+        font = cast(rng, body, weight=rng.uniform(0.09, 0.13))
+        return font, cast(
+            rng, round(body * rng.uniform(1.5, 2.4)), weight=rng.uniform(0.13, 0.18), letters=16
+        )
+    text, heading = (faces[int(rng.integers(len(faces)))] for _ in range(2))
+    return shaped(rng, text, body), shaped(rng, heading, round(body * rng.uniform(1.5, 2.4)), words=24)
 
 
 def _turned(points: Points, angle: float, height: int, width: int) -> Points:
