@@ -12,7 +12,7 @@ from segjudge.data.difficulty import difficulty
 from segjudge.data.generators import ARTS, PARTS, SET_IN_FONTS, TASKS, scenes
 from segjudge.data.imperfect import imperfect, imperfect_mask
 from segjudge.data.scene import Scene
-from segjudge.data.writing import make
+from segjudge.data.writing import make, write_set
 
 __all__ = [
     "ARTS",
@@ -25,4 +25,5 @@ __all__ = [
     "imperfect_mask",
     "make",
     "scenes",
+    "write_set",
 ]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from segjudge.data.scene import Scene
 
-__all__ = ["make"]
+__all__ = ["make", "write_set"]
 
 _FIRST = datetime(2017, 9, 8, 6, 15, tzinfo=UTC)  # the first frame of the first clip
 _PAGE_CLASS_NAMES = ("paragraph", "text_box", "image", "table")
@@ -52,10 +52,17 @@ def make(
     would be none.
     """
     drawn = scenes(task_id, images=images, seed=seed, size=size, art=art, part=part)
+    write_set(task_id, folder, _counted(drawn, images, progress))
+
+
+def write_set(task_id: str, folder: Path, made: Iterator[Scene]) -> None:
+    """Nothing; these scenes of a task, which may come from several generators, are in the folder afterwards.
+
+    Raises UsageError for a folder in which something lies already.
+    """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is not an empty folder.", "Name one that does not exist yet.")
     folder.mkdir(parents=True, exist_ok=True)
-    made = _counted(drawn, images, progress)
     if task_id == "wad-2018":
         _write_streets(folder, cast("Iterator[StreetScene]", made))
     elif task_id == "badlad":

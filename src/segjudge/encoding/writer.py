@@ -124,7 +124,7 @@ class SubmissionWriter:
     def add(
         self,
         image: str,
-        masks: NDArray[Any] | Sequence[NDArray[Any]] | Mapping[int, NDArray[Any]] | Masks | Instances,
+        masks: NDArray[Any] | Sequence[NDArray[Any]] | Mapping[int, NDArray[Any] | Masks] | Masks | Instances,
         class_ids: Iterable[int] | None = None,
         confidences: Iterable[float] | None = None,
     ) -> None:
