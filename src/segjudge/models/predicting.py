@@ -1,0 +1,151 @@
+"""From pictures to a submission that has been checked, one picture in memory at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from segjudge.datasets import open_dataset
+from segjudge.encoding import write_submission
+from segjudge.errors import UsageError
+from segjudge.images import Images
+from segjudge.loading import read_submission
+from segjudge.models.inference import outputs_of
+from segjudge.models.rules import Prediction, predicted
+from segjudge.models.trained import open_trained
+from segjudge.scoring import check
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from segjudge.datasets import Dataset
+    from segjudge.findings import Diagnosis
+    from segjudge.models.trained import Trained
+    from segjudge.task import Task
+
+__all__ = ["Predicted", "predict", "predict_place"]
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """A submission that was written, and what the check of it says."""
+
+    images: int
+    kept: int  # images that an earlier, broken-off run had predicted already
+    diagnosis: Diagnosis
+
+
+def predict(
+    task: Task,
+    runs: Sequence[Path],
+    folder: Path,
+    target: Path,
+    *,
+    images: Images | None = None,
+    views: bool | None = None,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Predicted:
+    """A submission for the pictures in a folder, written and then checked.
+
+    Several runs are asked together and their answers averaged; the first one's rules decide. `images` says
+    which pictures are wanted (those that count), else all are. What is done is kept beside the target until
+    the end, so that a broken-off prediction goes on where it stopped.
+    """
+    models = [model for run in runs for model in open_trained(task, run, threads=threads)]
+    _refuse_strangers(models)
+    dataset = open_dataset(task, folder, need_truth=False)
+    places = _wanted(dataset, images)
+    turned = models[0].recipe.views if views is None else views
+    kept = _Kept(target, task, models, turned)
+    with write_submission(task, target) as out:
+        for number, place in enumerate(places):
+            one = kept.get(dataset.image_ids[place])
+            if one is None:
+                one = predict_place(task, models, dataset, place, views=turned)
+                kept.put(dataset.image_ids[place], one)
+            one.add_to(out, dataset.image_ids[place])
+            if progress is not None:
+                progress(number + 1, len(places))
+    ids = [dataset.image_ids[place] for place in places]
+    manifest = Images.of(ids, np.array([dataset.shape(place) for place in places], np.int64).reshape(-1, 2))
+    diagnosis = check(task, read_submission(task, target), images=manifest)
+    kept.clear()
+    return Predicted(len(places), kept.found, diagnosis)
+
+
+def predict_place(
+    task: Task, models: Sequence[Trained], dataset: Dataset, place: int, *, views: bool
+) -> Prediction:
+    """What the models together predict for one image of a dataset; the first one's rules decide."""
+    picture = dataset.picture(place)
+    recipe = models[0].recipe
+    outputs = outputs_of([model.runner for model in models], picture, recipe, views=views)
+    # Rules were tuned on maps of 16 bits; the same ones here give the same masks.
+    outputs = outputs.astype(np.float16).astype(np.float32)
+    return predicted(task, outputs, picture.shape[:2], models[0].rules, recipe)
+
+
+def _refuse_strangers(models: Sequence[Trained]) -> None:
+    first = models[0]
+    for model in models[1:]:
+        if replace(model.recipe, rate=0, batch=0) != replace(first.recipe, rate=0, batch=0):
+            raise UsageError(
+                f"{model.name} and {first.name} look at pictures in different ways.",
+                "Average runs of one recipe.",
+            )
+
+
+def _wanted(dataset: Dataset, images: Images | None) -> list[int]:
+    if images is None:
+        return list(range(len(dataset)))
+    there = {image: place for place, image in enumerate(dataset.image_ids)}
+    wanted = [image for image, counts in zip(images.ids, images.scored(None), strict=True) if counts]
+    lacking = [image for image in wanted if image not in there]
+    if lacking:
+        raise UsageError(
+            f"The folder has no picture of {lacking[0]!r}, which the list of images names.",
+            f"{len(lacking)} of {len(wanted)} images are not there.",
+        )
+    return [there[image] for image in wanted]
+
+
+class _Kept:
+    """Predictions on disk, of this target, these models and this way of predicting."""
+
+    def __init__(self, target: Path, task: Task, models: Sequence[Trained], views: bool) -> None:  # noqa: FBT001
+        self._order = task.order
+        parts = [task.digest, str(views), *(f"{model.name} {model.digest} {model.rules}" for model in models)]
+        mark = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+        self._folder = target.with_name(f".{target.name}.predicting")
+        self.found = 0
+        stamp = self._folder / "mark"
+        if not stamp.is_file() or stamp.read_text("utf-8") != mark:
+            self.clear()
+            if target.parent.is_dir():
+                self._folder.mkdir()
+                stamp.write_text(mark, "utf-8")
+
+    def _path(self, image: str) -> Path:
+        return self._folder / f"{hashlib.sha256(image.encode()).hexdigest()}.npz"
+
+    def get(self, image: str) -> Prediction | None:
+        """What was kept of an image."""
+        path = self._path(image)
+        if not path.is_file():
+            return None
+        self.found += 1
+        return Prediction.load(path, self._order)
+
+    def put(self, image: str, prediction: Prediction) -> None:
+        """Keep what was predicted."""
+        prediction.save(self._path(image))
+
+    def clear(self) -> None:
+        """Forget everything."""
+        shutil.rmtree(self._folder, ignore_errors=True)

@@ -1,0 +1,415 @@
+"""Training: from a folder and a plan to a run, which can be stopped and gone on with at any step."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+import signal
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from segjudge.datasets import open_dataset, split
+from segjudge.errors import SegjudgeError, UsageError
+from segjudge.models.building import initialise, load_weights, save_weights
+from segjudge.models.inference import TorchRunner, outputs_of
+from segjudge.models.judging import Judge, Said, write_manifest
+from segjudge.models.recipes import recipe_for
+from segjudge.models.rules import class_ids_of, first_rules
+from segjudge.models.runs import Plan, Run, library_versions
+from segjudge.models.samples import Samples
+from segjudge.models.sheets import write_sheet
+from segjudge.models.tuning import tuned
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from torch import nn
+
+    from segjudge.datasets import Dataset
+    from segjudge.models.losses import Batch, Objective
+    from segjudge.models.recipes import Recipe
+    from segjudge.task import Task
+
+__all__ = ["Progress", "TrainingError", "train"]
+
+_WARM = 24  # steps in which the learning rate rises, and after which --minutes becomes steps
+_LEARNING = 0.85  # share of the minutes that goes into steps; the rest is validation
+_DECAY = 0.998  # of the running mean of weights
+_WEIGHT_DECAY = 1e-2
+_CLIP = 5.0  # norm of a step's gradient
+
+
+class TrainingError(SegjudgeError):
+    """Training cannot go on: the loss is no number."""
+
+    kind = "training"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where training stands, for those who look on."""
+
+    step: int
+    steps: int | None  # None while --minutes has not become steps
+    loss: float
+    seconds: float  # since this process began to train
+    remaining: float | None  # seconds until the last step
+    epoch: dict[str, Any] | None = None  # the row of an epoch that has just ended
+    note: str = ""
+
+
+@dataclass(slots=True)
+class _State:
+    """What changes from step to step, beside the weights."""
+
+    step: int = 0
+    steps: int | None = None
+    loss_sum: float = 0.0
+    loss_count: int = 0
+    best: float = -math.inf
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+
+def train(
+    task: Task,
+    data: Path,
+    folder: Path,
+    plan: Plan,
+    *,
+    resume: bool = False,
+    report: Callable[[Progress], None] | None = None,
+) -> dict[str, Any]:
+    """The record of a finished run: best epoch, tuned rules, and the metric on validation images.
+
+    The folder holds everything afterwards (see `Run`). Ctrl-C ends after the step at hand, with the state
+    saved; `resume` goes on from there, to the same weights on one thread. Raises UsageError for a folder
+    that holds another run, TrainingError when the loss is no number any more.
+    """
+    run = Run(folder)
+    if run.exists():
+        plan = _continued(run, plan, resume=resume)
+        if run.read().get("rules"):
+            return run.read()
+    elif resume and folder.exists() and any(folder.iterdir()):
+        raise UsageError(f"{folder} holds no run to go on with.", "Leave --resume out to begin one.")
+    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder} is not an empty folder.", "Name one that does not exist yet.")
+    return _Trainer(task, data, run, plan, report or (lambda _: None)).run()
+
+
+def _continued(run: Run, plan: Plan, *, resume: bool) -> Plan:
+    begun = run.plan()
+    if not resume:
+        raise UsageError(f"{run.folder} holds a run already.", "Go on with --resume, or name another folder.")
+    changed = begun.differences(plan)
+    if changed:
+        raise UsageError(
+            f"The run in {run.folder} was begun with another {', '.join(changed)}.",
+            "Go on with the same options, or begin another run.",
+        )
+    return replace(begun, threads=plan.threads, devices=plan.devices, workers=plan.workers)
+
+
+class _Trainer:
+    """One run in the making."""
+
+    def __init__(
+        self, task: Task, data: Path, run: Run, plan: Plan, report: Callable[[Progress], None]
+    ) -> None:
+        self.task = task
+        self.data = data
+        self.run_folder = run
+        self.plan = plan
+        self.report = report
+        self.recipe = _changed(recipe_for(task.id), plan)
+        self.state = _State(steps=_asked_steps(plan, self.recipe))
+        self.stopping = False
+        self.begun = time.monotonic()
+        self.first_step = 0
+
+    def run(self) -> dict[str, Any]:
+        """Train to the end, tune, judge; the record."""
+        import torch  # noqa: PLC0415 - takes seconds
+        from lightning_fabric import Fabric  # noqa: PLC0415 - takes seconds
+
+        from segjudge.models.losses import Objective  # noqa: PLC0415 - takes seconds
+        from segjudge.models.nets import build_net, stride_of  # noqa: PLC0415 - takes seconds
+
+        if self.plan.threads:
+            torch.set_num_threads(self.plan.threads)
+        fabric = Fabric(
+            accelerator="auto", devices=self.plan.devices, precision=self.plan.precision
+        )  # fmt: skip
+        fabric.launch()
+        torch.manual_seed(self.plan.seed)
+        dataset, learning, validation = self._open(fabric)
+        samples = Samples(dataset, learning, self.recipe, self.plan.seed)
+        objective = Objective(self.recipe, class_ids_of(self.task, self.recipe))
+        net = build_net(self.plan.net, self.recipe, objective.outputs)
+        self._note(initialise(net, self.plan.init, self.task.id))
+        net = net.to(memory_format=torch.channels_last)
+        mean = copy.deepcopy(net).eval().requires_grad_(requires_grad=False)
+        optimizer = torch.optim.AdamW(net.parameters(), lr=self.recipe.rate, weight_decay=_WEIGHT_DECAY)
+        wrapped, optimizer = fabric.setup(net, optimizer)
+        mean = mean.to(fabric.device)
+        parts = {"net": net, "mean": mean, "optimizer": optimizer}
+        if self.run_folder.state.is_file():
+            self._load(parts)
+        runner = TorchRunner(mean, stride_of(net), fabric.device)
+        judge = Judge(self.task, self.recipe, self.data, self.run_folder.manifest)
+        with self._interruptible():
+            for batch in self._batches(samples, objective, fabric):
+                self._step(fabric, wrapped, optimizer, objective, batch)
+                _average(mean, net, self.state.step)
+                if self.state.step in self._ends() or self.stopping:
+                    if self.state.step in self._ends() and fabric.is_global_zero:
+                        self._epoch(judge, runner, dataset, validation)
+                    self._save(fabric, parts)
+                    if self.stopping:
+                        raise KeyboardInterrupt
+        return self._finish(mean, runner, judge, dataset, validation)
+
+    # ------------------------------------------------------------------------------------------- beginning
+
+    def _open(self, fabric: Any) -> tuple[Dataset, list[int], list[int]]:  # noqa: ANN401 - lightning has no stubs
+        dataset = open_dataset(self.task, self.data, need_truth=True)
+        if self.plan.overfit:
+            learning = validation = list(range(min(self.plan.overfit, len(dataset))))
+        else:
+            learning, validation = split(
+                dataset, fold=self.plan.fold, folds=self.plan.folds, seed=self.plan.seed
+            )
+            most = self.plan.validation or self.recipe.validation
+            order = np.random.default_rng([self.plan.seed, 1]).permutation(len(validation))[:most]
+            validation = sorted(validation[k] for k in order)
+        fingerprint = dataset.fingerprint()
+        if self.run_folder.exists():
+            if self.run_folder.read()["fingerprint"] != fingerprint:
+                raise UsageError(
+                    f"The data in {self.data} is not what the run was begun with.", "Begin another run."
+                )
+        elif fabric.is_global_zero:
+            self.run_folder.folder.mkdir(parents=True, exist_ok=True)
+            write_manifest(self.run_folder.manifest, dataset, validation)
+            self.run_folder.write({
+                "plan": dataclasses.asdict(self.plan),
+                "recipe": dataclasses.asdict(self.recipe),
+                "classes": class_ids_of(self.task, self.recipe),
+                "settings": self.task.settings,
+                "versions": library_versions(),
+                "fingerprint": fingerprint,
+                "images": {"learning": len(learning), "validation": len(validation)},
+            })  # fmt: skip
+        for note in dataset.notes:
+            self._note(note)
+        fabric.barrier()
+        return dataset, learning, validation
+
+    def _note(self, text: str) -> None:
+        self.report(Progress(self.state.step, self.state.steps, math.nan, self._seconds(), None, note=text))
+
+    def _seconds(self) -> float:
+        return time.monotonic() - self.begun
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """Let the first Ctrl-C end the step at hand; the second one ends at once."""
+
+        def stop(_number: int, _frame: object) -> None:
+            if self.stopping:
+                raise KeyboardInterrupt
+            self.stopping = True
+
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        try:
+            before = [signal.signal(number, stop) for number in numbers]
+        except ValueError:  # not in the main thread: whoever runs us there stops us their way
+            yield
+            return
+        try:
+            yield
+        finally:
+            for number, handler in zip(numbers, before, strict=True):
+                signal.signal(number, handler)
+
+    # ---------------------------------------------------------------------------------------------- steps
+
+    def _batches(self, samples: Samples, objective: Objective, fabric: Any) -> Iterator[Batch]:  # noqa: ANN401
+        """The batches from the step at hand on, until the last step; each device takes its share of each."""
+        from segjudge.models.loading import batches  # noqa: PLC0415 - imports torch
+
+        self.first_step, self.begun = self.state.step, time.monotonic()
+        made = batches(
+            samples, objective, self.state.step, self.recipe.batch, self.plan.workers, fabric.global_rank,
+            fabric.world_size,
+        )  # fmt: skip
+        while self.state.steps is None or self.state.step < self.state.steps:
+            yield next(made)
+
+    def _step(
+        self, fabric: Any, net: nn.Module, optimizer: Any, objective: Objective, batch: Batch  # noqa: ANN401
+    ) -> None:  # fmt: skip
+        import torch  # noqa: PLC0415
+
+        state = self.state
+        for group in optimizer.param_groups:
+            group["lr"] = self._rate()
+        batch = batch.to(fabric.device)
+        outputs = net(batch.inputs.contiguous(memory_format=torch.channels_last))
+        loss = objective.loss(outputs, batch)
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            raise TrainingError(
+                f"The loss is {value} at step {state.step}.",
+                "Try a lower --rate or --precision 32-true; the last good state is kept for --resume.",
+            )
+        optimizer.zero_grad(set_to_none=True)
+        fabric.backward(loss)
+        fabric.clip_gradients(net, optimizer, max_norm=_CLIP, error_if_nonfinite=False)
+        optimizer.step()
+        state.step += 1
+        state.loss_sum += value
+        state.loss_count += 1
+        if state.steps is None and state.step - self.first_step >= _WARM:
+            self._count_steps()
+        self.report(Progress(state.step, state.steps, value, self._seconds(), self._remaining()))
+
+    def _rate(self) -> float:
+        """The learning rate: up in a line, then down along a cosine."""
+        state = self.state
+        rise = min(1.0, (state.step + 1) / _WARM)
+        share = 0.0 if state.steps is None else min(1.0, state.step / state.steps)
+        return self.recipe.rate * rise * (0.02 + 0.98 * (1 + math.cos(math.pi * share)) / 2)
+
+    def _count_steps(self) -> None:
+        """Turn minutes into steps by the pace so far; from here on the run is one of so many steps."""
+        pace = self._seconds() / (self.state.step - self.first_step)
+        whole = (self.plan.minutes or 0) * 60 * _LEARNING
+        self.state.steps = max(self.state.step + 1, round(whole / pace))
+
+    def _remaining(self) -> float | None:
+        done = self.state.step - self.first_step
+        if self.state.steps is None or not done:
+            return None
+        return self._seconds() / done * (self.state.steps - self.state.step)
+
+    def _ends(self) -> set[int]:
+        """The steps after which an epoch ends."""
+        if self.state.steps is None:
+            return set()
+        return {round(self.state.steps * (k + 1) / self.plan.epochs) for k in range(self.plan.epochs)}
+
+    # --------------------------------------------------------------------------------------------- epochs
+
+    def _epoch(self, judge: Judge, runner: TorchRunner, dataset: Dataset, validation: list[int]) -> None:
+        """Take the metric, keep the weights if they are the best so far, draw a picture."""
+        state = self.state
+        said = list(self._said(runner, dataset, validation, views=False))
+        rules = first_rules(self.task, self.recipe)
+        score = judge.judge(said, rules).score
+        number = len(state.rows) + 1
+        row: dict[str, Any] = {
+            "epoch": number,
+            "step": state.step,
+            "loss": round(state.loss_sum / max(1, state.loss_count), 6),
+            "metric": score,
+            "rate": round(self._rate(), 8),
+            "seconds": round(self._seconds(), 1),
+        }
+        state.rows.append(row)
+        state.loss_sum, state.loss_count = 0.0, 0
+        if score is not None and score >= state.best:
+            state.best = score
+            save_weights(runner.net, self.run_folder.weights)
+        self.run_folder.write_metrics(state.rows)
+        self.run_folder.pictures.mkdir(exist_ok=True)
+        target = self.run_folder.pictures / f"epoch-{number:02}.png"
+        write_sheet(target, dataset, validation, said, rules, self.recipe)
+        self.report(Progress(state.step, state.steps, row["loss"], self._seconds(), self._remaining(), row))
+
+    def _said(
+        self, runner: TorchRunner, dataset: Dataset, places: list[int], *, views: bool
+    ) -> Iterator[Said]:
+        for place in places:
+            picture = dataset.picture(place)
+            outputs = outputs_of([runner], picture, self.recipe, views=views)
+            yield Said(dataset.image_ids[place], picture.shape[:2], outputs.astype(np.float16))
+
+    def _save(self, fabric: Any, parts: dict[str, Any]) -> None:  # noqa: ANN401
+        import torch  # noqa: PLC0415
+
+        if not fabric.is_global_zero:
+            return
+        whole = {name: part.state_dict() for name, part in parts.items()}
+        whole["state"] = dataclasses.asdict(self.state)
+        partial = self.run_folder.state.with_name(".last.ckpt.part")
+        torch.save(whole, partial)
+        partial.replace(self.run_folder.state)
+
+    def _load(self, parts: dict[str, Any]) -> None:
+        import torch  # noqa: PLC0415
+
+        whole = torch.load(self.run_folder.state, map_location="cpu", weights_only=True)
+        for name, part in parts.items():
+            part.load_state_dict(whole[name])
+        self.state = _State(**whole["state"])
+
+    def _finish(
+        self, mean: nn.Module, runner: TorchRunner, judge: Judge, dataset: Dataset, validation: list[int]
+    ) -> dict[str, Any]:
+        """Take the best weights, tune the rules, judge once more as `predict` and `score` would."""
+        if self.run_folder.weights.is_file():
+            load_weights(mean, self.run_folder.weights)
+        else:  # nothing has scored: the last weights are as good as any
+            save_weights(mean, self.run_folder.weights)
+        said = list(self._said(runner, dataset, validation, views=self.recipe.views))
+        rules = tuned(self.task, self.recipe, judge, said)
+        result = judge.judge(said, rules)
+        record = self.run_folder.read()
+        record |= {
+            "steps": self.state.steps,
+            "best_epoch": max(
+                (row for row in self.state.rows if row["metric"] is not None),
+                key=lambda row: (row["metric"], row["epoch"]),
+                default={"epoch": None},
+            )["epoch"],
+            "metric": result.score,
+            "points": result.points,
+            "by_class": {str(key): value for key, value in result.by_class.items()},
+            "views": self.recipe.views,
+            "rules": rules.to_json(),
+        }
+        record.pop("format", None)
+        self.run_folder.write(record)
+        return self.run_folder.read()
+
+
+def _changed(recipe: Recipe, plan: Plan) -> Recipe:
+    recipe = replace(recipe, batch=plan.batch or recipe.batch, rate=plan.rate or recipe.rate)
+    return replace(recipe, flips=(), zoom=1.0) if plan.overfit else recipe
+
+
+def _asked_steps(plan: Plan, recipe: Recipe) -> int | None:
+    if plan.steps is not None:
+        return plan.steps
+    return None if plan.minutes is not None else recipe.steps
+
+
+def _average(mean: nn.Module, net: nn.Module, step: int) -> None:
+    """Move the running mean of weights, and of the norms' statistics, towards the net's."""
+    import torch  # noqa: PLC0415
+
+    share = 1 - min(_DECAY, (1 + step) / (10 + step))
+    with torch.no_grad():
+        own = net.state_dict()
+        for name, values in mean.state_dict().items():
+            if values.is_floating_point():
+                values.lerp_(own[name].to(values.dtype), share)
+            else:
+                values.copy_(own[name])
