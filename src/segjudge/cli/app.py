@@ -9,6 +9,7 @@ from typing import NoReturn
 import click
 
 from segjudge.cli.judging import check, check_truth, doctor, score, show, tasks
+from segjudge.cli.learning import export, predict, train
 from segjudge.cli.making import convert, decode, demo, encode, make_data, sample
 from segjudge.cli.running import INTERRUPTED, Output, fail, finish
 from segjudge.errors import SegjudgeError, UsageError
@@ -45,6 +46,9 @@ for _verb in (
     decode,
     convert,
     make_data,
+    train,
+    predict,
+    export,
 ):
     app.add_command(_verb)
 

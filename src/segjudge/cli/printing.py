@@ -16,7 +16,18 @@ if TYPE_CHECKING:
     from segjudge.scoring import Result
     from segjudge.task import Task
 
-__all__ = ["diagnosis", "doctor", "refused", "result", "road", "roads", "stream", "task", "written"]
+__all__ = [
+    "diagnosis",
+    "doctor",
+    "refused",
+    "result",
+    "road",
+    "roads",
+    "stream",
+    "task",
+    "trained",
+    "written",
+]
 
 _INDENT = "    "
 
@@ -153,6 +164,15 @@ def written(target: str, facts: Mapping[str, int], output: Output, found: Diagno
     for finding in found.findings if found else ():
         output.aside(_told(finding))
     output.line(f"{target}: " + ", ".join(f"{count} {name}" for name, count in facts.items()))
+
+
+def trained(target: str, record: Mapping[str, Any], output: Output) -> None:
+    """A run that came to its end: its metric, and what to do with it."""
+    if output.as_json:
+        output.object({"run": target, **record})
+        return
+    kind = "out of fold" if "folds" in record else "on validation images"
+    output.line(f"{target}: {_number(record['metric'])} {kind}{_points(record['points'])}")
 
 
 def roads(travelled: Sequence[Road], output: Output, kept: str | None) -> None:

@@ -49,6 +49,12 @@ class Output:
     @contextmanager
     def progress(self, title: str) -> Iterator[Callable[[int, int], None] | None]:
         """A bar on standard error while long work goes on; None where nobody looks on."""
+        with self.bar(title) as bar:
+            yield None if bar is None else lambda done, total: bar(done, total, "")
+
+    @contextmanager
+    def bar(self, title: str) -> Iterator[Callable[[int, int | None, str], None] | None]:
+        """A bar that also says something about the work, such as a loss; None where nobody looks on."""
         if not self.live:
             yield None
             return
@@ -58,7 +64,9 @@ class Output:
         console = Console(stderr=True, no_color="NO_COLOR" in os.environ)
         with Progress(console=console, transient=True) as bar:
             task = bar.add_task(title, total=None)
-            yield lambda done, total: bar.update(task, completed=done, total=total)
+            yield lambda done, total, words: bar.update(
+                task, completed=done, total=total, description=f"{title} {words}".rstrip()
+            )
 
 
 def finish(status: int) -> NoReturn:
