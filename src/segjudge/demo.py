@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,10 +26,14 @@ if TYPE_CHECKING:
     from segjudge.instances import Instances
     from segjudge.scoring import Result
 
-__all__ = ["IMAGES", "Road", "travel"]
+__all__ = ["IMAGES", "Road", "travel", "travel_by_training"]
 
 #: How many images of each task a demo makes: some seconds in all.
 IMAGES = {"wad-2018": 10, "badlad": 4, "dsb-2018": 8, "emoji": 24}
+
+
+#: Images to learn from, and steps, of a demo that trains: a minute or two on two cores.
+LESSONS = {"wad-2018": (20, 60), "badlad": (24, 60), "dsb-2018": (24, 60), "emoji": (80, 150)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,7 @@ class Road:
     images: Path
     submission: Path
     result: Result
+    run: Path | None = None  # of a demo that trains
 
 
 def travel(
@@ -61,15 +67,56 @@ def travel(
     manifest = folder / "images.csv"
     _write_manifest(task, data, manifest)
     known = read_images(task, manifest)
-    submission = folder / ("submission.zip" if isinstance(task.submission, ArchiveForm) else "submission.csv")
+    submission = _submission_in(folder, task)
     _predict(task, data, known, submission, seed)
+    return Road(task, data, manifest, submission, _scored(task, data, submission, known))
+
+
+def travel_by_training(
+    task_id: str,
+    folder: Path,
+    *,
+    images: int | None = None,
+    seed: int = 1,
+    report: Callable[[str, int, int | None], None] | None = None,
+) -> Road:
+    """The same road with a model: make two sets, train on one from the shipped weights, predict the other.
+
+    `report` is told what is being done, and how far it is. Raises UsageError as `travel` does and for a task
+    without a baseline, MissingExtra where training is not installed.
+    """
+    from segjudge.models.predicting import predict  # noqa: PLC0415 - a demo without training needs no torch
+    from segjudge.models.runs import Plan  # noqa: PLC0415
+    from segjudge.models.training import train  # noqa: PLC0415
+
+    task, tell = load_task(task_id), report or (lambda _what, _done, _total: None)
+    lesson, data, run = folder / "train", folder / "data", folder / "run"
+    learning, steps = LESSONS.get(task_id, (24, 60))
+    test = images or IMAGES.get(task_id, 8)
+    for target, count, own, part in ((lesson, learning, seed + 1, "train"), (data, test, seed, "test")):
+        make(task_id, target, images=count, seed=own, part=part, progress=partial(tell, "drawing"))
+    manifest = folder / "images.csv"
+    _write_manifest(task, data, manifest)
+    known = read_images(task, manifest)
+    plan = Plan(task=task_id, steps=steps, epochs=2, seed=seed, folds=4, validation=12)
+    train(task, lesson, run, plan, report=lambda progress: tell("training", progress.step, progress.steps))
+    submission = _submission_in(folder, task)
+    predict(task, [run], data, submission, progress=partial(tell, "predicting"))
+    return Road(task, data, manifest, submission, _scored(task, data, submission, known), run)
+
+
+def _submission_in(folder: Path, task: Task) -> Path:
+    return folder / ("submission.zip" if isinstance(task.submission, ArchiveForm) else "submission.csv")
+
+
+def _scored(task: Task, data: Path, submission: Path, known: Images) -> Result:
+    """The score with all parts that the task has; raises SubmissionError should the check find errors."""
     by = [
         part
         for part in ("class", "threshold")
         if part in task.metric.breakdowns and (part != "class" or task.classes)
     ]
-    result = score(task, read_truth(task, data), read_submission(task, submission), images=known, by=by)
-    return Road(task, data, manifest, submission, result)
+    return score(task, read_truth(task, data), read_submission(task, submission), images=known, by=by)
 
 
 def _write_manifest(task: Task, data: Path, target: Path) -> None:

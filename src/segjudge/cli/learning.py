@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from segjudge.models.training import Progress
 
-__all__ = ["export", "predict", "train"]
+__all__ = ["export", "need_training", "predict", "train"]
 
 _PRECISIONS = ("32-true", "16-mixed", "bf16-mixed")
 _NETS = ("small", "basic-unet", "segresnet", "resnet34-unet")
@@ -87,7 +87,7 @@ def train(
     """
     from pathlib import Path  # noqa: PLC0415
 
-    _need("train", "Training", "torch", "monai", "lightning_fabric", "safetensors", "skimage")
+    need_training()
     output = Output(as_json, quiet)
     loaded = load(task, settings)
     from segjudge.models.folds import train_folds  # noqa: PLC0415
@@ -165,6 +165,11 @@ def export(*, run: str, target: str, as_json: bool, quiet: bool) -> None:
 
     export_run(Path(run), Path(target))
     printing.written(target, {"bytes": Path(target).stat().st_size}, Output(as_json, quiet))
+
+
+def need_training() -> None:
+    """Raise MissingExtra unless everything is installed that training needs."""
+    _need("train", "Training", "torch", "monai", "lightning_fabric", "safetensors", "skimage")
 
 
 def _need(extra: str, purpose: str, *modules: str) -> None:

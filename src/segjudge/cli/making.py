@@ -19,8 +19,9 @@ from segjudge.cli.choices import (
     worker_count,
     workers_option,
 )
+from segjudge.cli.learning import need_training
 from segjudge.cli.running import Output, finish
-from segjudge.errors import SubmissionError
+from segjudge.errors import SubmissionError, UsageError
 
 __all__ = ["convert", "decode", "demo", "encode", "make_data", "sample"]
 
@@ -36,17 +37,35 @@ __all__ = ["convert", "decode", "demo", "encode", "make_data", "sample"]
 @click.option(
     "--seed", type=click.IntRange(0), default=1, show_default=True, help="Another seed, other data."
 )
+@click.option("--train", "training", is_flag=True, help="Train a model first, and let it predict.")
 @common
 def demo(
-    *, task: str | None, target: str | None, count: int | None, seed: int, as_json: bool, quiet: bool
+    *,
+    task: str | None,
+    target: str | None,
+    count: int | None,
+    seed: int,
+    training: bool,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Walk the road on generated data: make it, predict, check, score."""
     import tempfile  # noqa: PLC0415
     from pathlib import Path  # noqa: PLC0415
 
-    from segjudge.demo import IMAGES, travel  # noqa: PLC0415
+    from segjudge.demo import IMAGES, travel, travel_by_training  # noqa: PLC0415
 
     output = Output(as_json, quiet)
+    if training:
+        need_training()
+        if task is None:
+            raise UsageError("--train wants to know for which task.", f"Name one of {', '.join(IMAGES)}.")
+        folder = Path(target or f"segjudge-demo-{task}")
+        with output.bar("") as bar:
+            show = None if bar is None else (lambda what, done, total: bar(done, total, what))
+            road = travel_by_training(task, folder, images=count, seed=seed, report=show)
+        printing.road(road, output)
+        return
     if task is not None:
         folder = Path(target or f"segjudge-demo-{task}")
         with output.progress(f"making {task}") as progress:

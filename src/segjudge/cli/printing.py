@@ -203,10 +203,15 @@ def road(travelled: Road, output: Output) -> None:
         output.object(_road_json(travelled))
         return
     name, folder = travelled.task.id, travelled.submission.parent
+    maker = "predictions as a fair model would make them"
     output.line(f"Made in {folder}:")
+    if travelled.run is not None:
+        maker = "what the model predicts for data/"
+        output.line(f"{_INDENT}train/          images to learn from, with truth; none of them is in data/")
+        output.line(f"{_INDENT}run/            the trained model, its metrics and sample pictures")
     output.line(f"{_INDENT}data/           images and their truth, in the competition's own form")
     output.line(f"{_INDENT}images.csv      sizes of the images")
-    output.line(f"{_INDENT}{travelled.submission.name:14}  predictions as a fair model would make them")
+    output.line(f"{_INDENT}{travelled.submission.name:14}  {maker}")
     output.line()
     result(travelled.result, travelled.task, output)
     output.line()
@@ -241,6 +246,7 @@ _MEANING = {
 
 def _road_json(road: Road) -> dict[str, Any]:
     files = {"truth": str(road.truth), "images": str(road.images), "submission": str(road.submission)}
+    files |= {} if road.run is None else {"run": str(road.run)}
     return {"files": files, **road.result.to_json()}
 
 
