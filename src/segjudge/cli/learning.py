@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -108,7 +109,8 @@ def train(
     except KeyboardInterrupt:
         output.aside(f"Stopped; everything is kept in {target}. Go on with the same command and --resume.")
         finish(INTERRUPTED)
-    printing.trained(target, record, output)
+    if os.environ.get("LOCAL_RANK", "0") == "0":  # of several devices' processes one speaks for all
+        printing.trained(target, record, output)
 
 
 @click.command()

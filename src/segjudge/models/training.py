@@ -129,6 +129,7 @@ class _Trainer:
         self.report = report
         self.recipe = _changed(recipe_for(task.id), plan)
         self.state = _State(steps=_asked_steps(plan, self.recipe))
+        self.fabric: Any = None
         self.stopping = False
         self.begun = time.monotonic()
         self.first_step = 0
@@ -147,6 +148,9 @@ class _Trainer:
             accelerator="auto", devices=self.plan.devices, precision=self.plan.precision
         )  # fmt: skip
         fabric.launch()
+        self.fabric = fabric
+        if not fabric.is_global_zero:
+            self.report = lambda _: None  # one voice is enough
         torch.manual_seed(self.plan.seed)
         dataset, learning, validation = self._open(fabric)
         samples = Samples(dataset, learning, self.recipe, self.plan.seed)
@@ -167,13 +171,19 @@ class _Trainer:
             for batch in self._batches(samples, objective, fabric):
                 self._step(fabric, wrapped, optimizer, objective, batch)
                 _average(mean, net, self.state.step)
+                if fabric.world_size > 1:  # or one would stop and the others wait for it
+                    self.stopping = fabric.broadcast(self.stopping)
                 if self.state.step in self._ends() or self.stopping:
                     if self.state.step in self._ends() and fabric.is_global_zero:
                         self._epoch(judge, runner, dataset, validation)
                     self._save(fabric, parts)
                     if self.stopping:
                         raise KeyboardInterrupt
-        return self._finish(mean, runner, judge, dataset, validation)
+        fabric.barrier()
+        if fabric.is_global_zero:
+            self._finish(mean, runner, judge, dataset, validation)
+        fabric.barrier()
+        return self.run_folder.read()
 
     # ------------------------------------------------------------------------------------------- beginning
 
@@ -291,7 +301,8 @@ class _Trainer:
         """Turn minutes into steps by the pace so far; from here on the run is one of so many steps."""
         pace = self._seconds() / (self.state.step - self.first_step)
         whole = (self.plan.minutes or 0) * 60 * _LEARNING
-        self.state.steps = max(self.state.step + 1, round(whole / pace))
+        # All devices must count the same: the first one's pace is everybody's.
+        self.state.steps = self.fabric.broadcast(max(self.state.step + 1, round(whole / pace)))
 
     def _remaining(self) -> float | None:
         done = self.state.step - self.first_step
@@ -362,7 +373,7 @@ class _Trainer:
 
     def _finish(
         self, mean: nn.Module, runner: TorchRunner, judge: Judge, dataset: Dataset, validation: list[int]
-    ) -> dict[str, Any]:
+    ) -> None:
         """Take the best weights, tune the rules, judge once more as `predict` and `score` would."""
         if self.run_folder.weights.is_file():
             load_weights(mean, self.run_folder.weights)
@@ -387,7 +398,6 @@ class _Trainer:
         }
         record.pop("format", None)
         self.run_folder.write(record)
-        return self.run_folder.read()
 
 
 def _changed(recipe: Recipe, plan: Plan) -> Recipe:
