@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from segjudge.data import TASKS, Scene, difficulty, scenes
+from segjudge.data import SET_IN_FONTS, TASKS, Scene, difficulty, scenes
 from segjudge.task import load_task
 
 HERE = Path(__file__).parent
 SEED = 2018
 IMAGES = {"wad-2018": 15, "badlad": 8, "dsb-2018": 20, "emoji": 40}  # of the table
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
+FONTS_BEGIN, FONTS_END = "<!-- figures of fonts -->", "<!-- end of figures of fonts -->"
 
 # For each task: how many scenes, every how manieth, scenes in a row, width of a scene in pixels.
 SHEETS = {
@@ -23,6 +24,7 @@ SHEETS = {
     "dsb-2018": (8, 1, 2, 170),
     "emoji": (12, 1, 3, 120),
 }
+FONT_SHEETS = {"badlad": (3, 1, 3, 150), "emoji": (6, 1, 3, 120)}
 GAP = 6
 
 
@@ -39,10 +41,10 @@ def overlaid(scene: Scene) -> np.ndarray:
     return result.astype(np.uint8)
 
 
-def sheet(task_id: str) -> Image.Image:
+def sheet(task_id: str, art: str = "drawn") -> Image.Image:
     """Scenes of a task, each beside what is true of it."""
-    count, step, across, width = SHEETS[task_id]
-    made = list(scenes(task_id, images=(count - 1) * step + 1, seed=SEED))[::step]
+    count, step, across, width = (SHEETS if art == "drawn" else FONT_SHEETS)[task_id]
+    made = list(scenes(task_id, images=(count - 1) * step + 1, seed=SEED, art=art))[::step]
     tiles = []
     for scene in made:
         height = round(width * scene.shape[0] / scene.shape[1])
@@ -60,14 +62,14 @@ def sheet(task_id: str) -> Image.Image:
     return picture.quantize(200, dither=Image.Dither.NONE)
 
 
-def table() -> str:
-    """The figures of all tasks as a table in Markdown."""
+def table(art: str = "drawn") -> str:
+    """The figures of all tasks that have this art, as a table in Markdown."""
     lines = [
         "| task | images | objects an image | median area (px) | of the image | touching | hidden | cut | classes |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---|",
     ]
-    for task_id in TASKS:
-        figures = difficulty(task_id, seed=SEED, images=IMAGES[task_id])
+    for task_id in TASKS if art == "drawn" else SET_IN_FONTS:
+        figures = difficulty(task_id, seed=SEED, images=IMAGES[task_id], art=art)
         names = load_task(task_id).classes
         classes = figures["classes"].items()
         shares = ", ".join(f"{names[key]} {share:.0%}" for key, share in classes if key in names)
@@ -84,10 +86,14 @@ def main() -> None:
     (HERE / "pictures").mkdir(exist_ok=True)
     for task_id in TASKS:
         sheet(task_id).save(HERE / "pictures" / f"{task_id}.png", optimize=True)
+    for task_id in SET_IN_FONTS:
+        sheet(task_id, "fonts").save(HERE / "pictures" / f"{task_id}-fonts.png", optimize=True)
     page = HERE / "data.md"
     text = page.read_text(encoding="utf-8")
-    before, after = text[: text.index(BEGIN) + len(BEGIN)], text[text.index(END) :]
-    page.write_text(f"{before}\n\n{table()}\n\n{after}", encoding="utf-8")
+    for begin, end, art in ((BEGIN, END, "drawn"), (FONTS_BEGIN, FONTS_END, "fonts")):
+        before, after = text[: text.index(begin) + len(begin)], text[text.index(end) :]
+        text = f"{before}\n\n{table(art)}\n\n{after}"
+    page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

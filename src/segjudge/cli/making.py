@@ -214,8 +214,24 @@ def convert(
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Another seed, other data."
 )
+@click.option(
+    "--art",
+    type=click.Choice(["drawn", "fonts"]),
+    default="drawn",
+    show_default=True,
+    help="Whence emoji and letters come: drawn here, or out of installed fonts.",
+)
+@click.option(
+    "--part",
+    type=click.Choice(["all", "train", "test"]),
+    default="all",
+    show_default=True,
+    help="Train and test share no picture, glyph or typeface.",
+)
 @common
-def make_data(*, task: str, target: str, count: int, seed: int, as_json: bool, quiet: bool) -> None:
+def make_data(
+    *, task: str, target: str, count: int, seed: int, art: str, part: str, as_json: bool, quiet: bool
+) -> None:
     """Make a labelled set in the competition's own form, to try and to train on."""
     from pathlib import Path  # noqa: PLC0415
 
@@ -223,5 +239,5 @@ def make_data(*, task: str, target: str, count: int, seed: int, as_json: bool, q
 
     output = Output(as_json, quiet)
     with output.progress("drawing") as progress:
-        make(task, Path(target), images=count, seed=seed, progress=progress)
+        make(task, Path(target), images=count, seed=seed, art=art, part=part, progress=progress)
     printing.written(target, {"images": count}, output)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import math
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,7 +18,6 @@ from segjudge.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
     from segjudge.data.paint import Colour, Placement
 
@@ -88,9 +88,9 @@ class Glyph:
 class Glyphs:
     """A stock of glyphs, each cut out of the font when it is first chosen."""
 
-    def __init__(self, path: Path, points: Sequence[int]) -> None:
+    def __init__(self, font: ImageFont.FreeTypeFont, points: Sequence[int]) -> None:
         self.points = tuple(points)
-        self._font = ImageFont.truetype(path, _STRIKE)
+        self._font = font
         self._cut: dict[int, Glyph | None] = {}
 
     def any(self, rng: np.random.Generator) -> Glyph:
@@ -118,20 +118,18 @@ def glyphs_of(part: str) -> Glyphs:
     path = installed([_FONT]).get(_FONT)
     if path is None:
         raise missing_font(f"The font Noto Color Emoji ({_FONT})", [_PACKAGE])
-    tables, points = _read(path)
-    if "CBDT" not in tables:
-        raise UsageError(
-            f"{path} holds no pictures of pixels (CBDT), which are what can be drawn here.",
-            f"Install Debian's {_PACKAGE}.",
-        )
-    return Glyphs(path, emoji_of(points, part))
-
-
-def _read(path: Path) -> tuple[frozenset[str], tuple[int, ...]]:
     try:
-        return characters(path.read_bytes())
+        data = path.read_bytes()
+        tables, points = characters(data)
+        if "CBDT" not in tables:
+            raise UsageError(
+                f"{path} holds no pictures of pixels (CBDT), which are what can be drawn here.",
+                f"Install Debian's {_PACKAGE}.",
+            )
+        font = ImageFont.truetype(io.BytesIO(data), _STRIKE)
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: {error}.", f"Install Debian's {_PACKAGE} again.") from error
+    return Glyphs(font, emoji_of(points, part))
 
 
 def emoji_of(points: Iterable[int], part: str) -> list[int]:

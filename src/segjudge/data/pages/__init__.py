@@ -33,6 +33,8 @@ CLASSES = (0, 1, 2, 3)
 _SIZES = ((995, 720), (880, 640), (1169, 827), (760, 560), (720, 980))
 _SIZE_ODDS = (0.35, 0.25, 0.15, 0.15, 0.1)
 
+_SHAPED = 0.8  # of drawn letters' size: signs reach farther above and below, and a page holds as many lines
+
 
 @dataclass(frozen=True, slots=True)
 class PageScene(Scene):
@@ -72,7 +74,8 @@ def _types(rng: np.random.Generator, body: int, faces: Sequence[Path]) -> tuple[
             rng, round(body * rng.uniform(1.5, 2.4)), weight=rng.uniform(0.13, 0.18), letters=16
         )
     text, heading = (faces[int(rng.integers(len(faces)))] for _ in range(2))
-    return shaped(rng, text, body), shaped(rng, heading, round(body * rng.uniform(1.5, 2.4)), words=24)
+    small = max(7, round(body * _SHAPED))
+    return shaped(rng, text, small), shaped(rng, heading, round(small * rng.uniform(1.5, 2.4)), words=24)
 
 
 def _turned(points: Points, angle: float, height: int, width: int) -> Points:

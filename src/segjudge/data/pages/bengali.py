@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -136,7 +137,9 @@ def _any(rng: np.random.Generator, stock: str | tuple[str, ...]) -> str:
 
 
 def _font(face: Path, size: float) -> ImageFont.FreeTypeFont:
+    """The face at a size; given as bytes, because for a path Pillow would try others of the same name."""
     try:
-        return ImageFont.truetype(face, size, layout_engine=ImageFont.Layout.RAQM)
+        data = io.BytesIO(face.read_bytes())
+        return ImageFont.truetype(data, size, layout_engine=ImageFont.Layout.RAQM)
     except OSError as error:
         raise UsageError(f"{face} is no font that can be read: {error}.", "Install it again.") from error
