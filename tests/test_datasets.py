@@ -15,6 +15,7 @@ from PIL import Image
 import segjudge as sj
 from segjudge.data import TASKS, make, scenes
 from segjudge.datasets import Dataset, Labels, open_dataset, split
+from segjudge.datasets.frames import _joined
 from segjudge.formats.pictures import PictureFault, colour_size, read_colours
 
 SMALL = {"wad-2018": (226, 282), "badlad": (420, 300), "dsb-2018": (128, 160), "emoji": (96, 96)}
@@ -262,6 +263,29 @@ def test_frames_in_no_list_are_of_one_clip_while_one_camera_goes_on(tmp_path):
     dataset = opened("wad-2018", street(tmp_path))
     assert dataset.groups == (FRAMES[0], FRAMES[0], FRAMES[2], FRAMES[0], FRAMES[4])
     assert dataset.notes[0].startswith("Images in no clip's list: 5.")
+
+
+def test_clips_that_two_cameras_took_at_once_are_one(tmp_path):
+    names = [f"170908_0615{second:02}{rest}_Camera_{camera}" for camera, rest in ((5, "000"), (6, "080"))
+             for second in range(4)]  # fmt: skip
+    names.append("170908_081500000_Camera_6")
+    street(tmp_path, names, names)
+    listed(tmp_path, "cam_5", names[:4])
+    listed(tmp_path, "cam_6", names[4:8])
+    listed(tmp_path, "later", names[8:])
+    dataset = opened("wad-2018", tmp_path)
+    assert dataset.groups == ("cam_5",) * 8 + ("later",)
+    assert dataset.notes == ("Clips that another camera took at the same time, counted as one with its: 1.",)
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.sampled_from("abcde")), min_size=1))
+def test_joined_clips_share_no_second_with_others(frames):
+    clips = {f"170908_0615{second:02}{n:03}_Camera_5": clip for n, (second, clip) in enumerate(frames)}
+    joined = _joined(clips)
+    by_second, by_clip = {}, {}
+    for image, clip in clips.items():
+        assert by_second.setdefault(image[:13], joined[image]) == joined[image]
+        assert by_clip.setdefault(clip, joined[image]) == joined[image]
 
 
 def test_names_that_tell_no_time_are_a_clip_each(tmp_path):

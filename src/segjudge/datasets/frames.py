@@ -96,7 +96,11 @@ def _groups(
             f"{_PAUSE.seconds} seconds after one another by their names, count as a clip."
         )
         clips |= _clips_of_times(unlisted)
-    return tuple(clips[image] for image in ids), tuple(notes) if told else ()
+    joined = _joined({image: clips[image] for image in ids})
+    less = len({clips[image] for image in ids}) - len(set(joined.values()))
+    if less:
+        notes.append(f"Clips that another camera took at the same time, counted as one with its: {less:,}.")
+    return tuple(joined[image] for image in ids), tuple(notes) if told else ()
 
 
 def _clips_of_table(task: Task, folder: Path) -> dict[str, str]:
@@ -138,6 +142,28 @@ def _clips_of_times(ids: Sequence[str]) -> dict[str, str]:
             if now - before < _PAUSE:
                 clips[image] = clips[earlier]
     return clips
+
+
+def _joined(clips: dict[str, str]) -> dict[str, str]:
+    """The clips, those in one that two cameras took at once: they show the same street.
+
+    By names that hold a time, clips that have a second in common belong together.
+    """
+    leads: dict[str, str] = {}  # of a clip that was joined to another
+
+    def lead(clip: str) -> str:
+        while clip in leads:
+            clip = leads[clip]
+        return clip
+
+    first: dict[datetime, str] = {}
+    for image, clip in clips.items():
+        taken = _time_of(image)
+        mine = lead(clip)
+        other = lead(first.setdefault(taken[0], clip)) if taken else mine
+        if other != mine:
+            leads[mine] = other
+    return {image: lead(clip) for image, clip in clips.items()}
 
 
 def _time_of(image: str) -> tuple[datetime, str] | None:
