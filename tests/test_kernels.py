@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from segjudge import kernels
 from segjudge.kernels import _plain
 
 _fast = pytest.importorskip("segjudge.kernels._fast", reason="the extension was not built here")
@@ -18,7 +19,27 @@ CELL = st.one_of(
         lambda runs: " ".join(f"{s} {n}" for s, n in sorted(runs))
     ),
     st.text("0123456789", min_size=17, max_size=20).map(lambda digits: f"{digits} {digits}|"),
+    # As programs write them, longer than any window or batch of the fast path, whole or with one slip.
+    st.builds(
+        lambda steps, times, marks, slip: slipped("".join(plain_cell(steps * times, *marks)), *slip),
+        st.lists(st.tuples(st.integers(0, 9999), st.integers(0, 120)), min_size=1, max_size=9),
+        st.sampled_from([1, 2, 9, 90, 170]),
+        st.sampled_from([(" ", "|"), (" ", " ")]),
+        st.tuples(st.integers(0, 3000), st.sampled_from(["", "", "", " ", "|", "7", "-", "0000000"])),
+    ),
 )
+
+
+def plain_cell(steps, between, after):
+    at = 0
+    for gap, length in steps:
+        yield f"{at + gap}{between}{length}{after}"
+        at += gap + length
+
+
+def slipped(cell, place, text):
+    """The cell with a text put into it somewhere; without the last mark if that is a space."""
+    return (cell[:place] + text + cell[place:]).removesuffix(" ")
 
 
 def cells_of(texts):
@@ -34,7 +55,7 @@ def both(name, *arguments):
     fast, plain = ([r] if isinstance(r, np.ndarray) else r for r in results)
     for one, other in zip(fast, plain, strict=True):
         np.testing.assert_array_equal(one, other)
-        assert one.dtype == other.dtype
+        assert np.asarray(one).dtype == np.asarray(other).dtype
     return results[1]
 
 
@@ -43,9 +64,16 @@ def test_index_records_twins(data, fields):
     both("index_records", np.frombuffer(data, np.uint8), ord(","), ord("\n"), fields)
 
 
-@given(st.text("a,\n\r", max_size=40), st.integers(1, 4))
+@given(st.text('a,\n\r"ä', max_size=400), st.integers(1, 4))
+def test_index_records_tells_quotes_and_wide_bytes(text, fields):
+    *_, flags = both("index_records", np.frombuffer(text.encode(), np.uint8), 44, 10, fields)
+    assert bool(flags & kernels.QUOTED) == ('"' in text)
+    assert bool(flags & kernels.WIDE) == ("ä" in text)
+
+
+@given(st.text("a,\n\r", max_size=400), st.integers(1, 4))
 def test_index_records_twins_on_tables(text, fields):
-    starts, ends, found = both("index_records", np.frombuffer(text.encode(), np.uint8), 44, 10, fields)
+    starts, ends, found, _ = both("index_records", np.frombuffer(text.encode(), np.uint8), 44, 10, fields)
     lines = text.removesuffix("\n").split("\n") if text else []
     lines = [line.removesuffix("\r") for line in lines]
     assert found.tolist() == [line.count(",") + 1 for line in lines]
@@ -77,8 +105,8 @@ def test_parse_decimals_twins(texts):
     st.lists(CELL, max_size=5),
     st.integers(0, 1),
     st.sampled_from([(" ", "|"), (" ", ""), (":", " "), (":", ""), (" ", " "), (",", ";")]),
-    st.sampled_from([-1, 0, 12, 45]),
-    st.sampled_from([0, 1, 5, 9]),
+    st.sampled_from([-1, 0, 12, 45, 10**7]),
+    st.sampled_from([0, 1, 5, 9, 2710]),
 )
 def test_parse_runs_twins(texts, origin, marks, pixels, line):
     between, after = (ord(mark) if mark else 0 for mark in marks)
@@ -124,19 +152,24 @@ def runs_of(masks, line):
         boxes.append(
             _plain._box(list(zip(edges[::2], edges[1::2], strict=True)), line) if len(edges) else (0,) * 4
         )
-    return np.array(starts, np.int64), np.array(stops, np.int64), np.array(counts), np.array(boxes, np.int64)
+    areas = [sum(mask) for mask in masks]
+    return tuple(np.array(column, np.int64) for column in (starts, stops, counts, boxes, areas))
 
 
-@given(MASKS, MASKS, st.sampled_from([0, 1, 7, 30]))
-def test_overlap_pairs_twins_and_dense(a, b, line):
+@given(MASKS, MASKS, st.sampled_from([0, 1, 7, 30]), st.sampled_from([(1, 2), (1, 1), (3, 4), (1, 10)]))
+def test_overlap_pairs_twins_and_dense(a, b, line, least):
     orders = [np.arange(len(side)) for side in (a, b)]
     groups = [np.array([0, len(side)]) for side in (a, b)]
-    pairs = both(
-        "overlap_pairs", *runs_of(a, line), orders[0], groups[0], *runs_of(b, line), orders[1], groups[1]
-    )
+    sides = (*runs_of(a, line), orders[0], groups[0], *runs_of(b, line), orders[1], groups[1])
+    pairs = both("overlap_pairs", *sides, 0, 1)
     dense = np.array(a, int) @ np.array(b, int).T
     expected = [(i, j, dense[i, j]) for i in range(len(a)) for j in range(len(b)) if dense[i, j]]
     assert [tuple(pair) for pair in pairs] == expected
+    # A least IoU may leave out pairs below it, and never one that reaches it.
+    union = np.sum(a, axis=1)[:, None] + np.sum(b, axis=1) - dense
+    some = {tuple(pair) for pair in both("overlap_pairs", *sides, *least)}
+    assert some <= set(expected)
+    assert {(i, j, n) for i, j, n in expected if n * least[1] >= least[0] * union[i, j]} <= some
 
 
 @given(MASKS, st.data())
@@ -145,7 +178,7 @@ def test_masks_meet_within_their_group_only(masks, data):
     order = np.argsort(group, kind="stable")
     bounds = np.searchsorted(group[order], np.arange(4))
     side = (*runs_of(masks, 6), order, bounds)
-    pairs = both("overlap_pairs", *side, *side)
+    pairs = both("overlap_pairs", *side, *side, 0, 1)
     assert all(group[a] == group[b] for a, b, _ in pairs)
 
 
@@ -203,5 +236,5 @@ def test_mask_edges_twins(height, width, seed, column):
 
 @given(MASKS, st.integers(0, 1), st.sampled_from(["|", ""]))
 def test_format_runs_twins(masks, origin, after):
-    starts, stops, indptr, _ = runs_of(masks, 5)
+    starts, stops, indptr, *_ = runs_of(masks, 5)
     both("format_runs", starts, stops, indptr.astype(np.int64), origin, ord(" "), ord(after) if after else 0)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from segjudge.errors import UsageError
 from segjudge.findings import Where
 from segjudge.images import IGNORED, Images
+from segjudge.masks import distinct
 from segjudge.metrics import AveragePrecision
 
 if TYPE_CHECKING:
@@ -262,7 +263,7 @@ class Contest:
         if self.semantic and self.truth is not None and self.truth.source is not None:
             entries = self.truth.entries
             place = self.images.find(self.truth.source.image_ids)[entries.image]
-            return np.unique(place << 32 | entries.class_ids)
+            return distinct(place << 32 | entries.class_ids)
         places = np.arange(self.known, dtype=np.int64)
         if not self.semantic:
             return places << 32

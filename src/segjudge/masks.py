@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from fractions import Fraction
 
-__all__ = ["Masks", "Order", "Overlaps", "exceeding_bits", "ragged"]
+__all__ = ["Masks", "Order", "Overlaps", "distinct", "exceeding_bits", "ragged"]
 
 Order = Literal["row", "column"]
 Integers = NDArray[np.int64]
@@ -187,11 +187,14 @@ class Masks:
         self,
         other: Masks,
         groups: tuple[Integers, Integers] | None = None,
+        *,
+        least: Fraction | None = None,
     ) -> Overlaps:
         """The pairs of masks that share pixels, and how many.
 
         `self` are the predictions, `other` the truths. Without groups all masks lie in one image; with
-        them, `groups[0][i]` and `groups[1][j]` must be equal for masks i and j to meet at all.
+        them, `groups[0][i]` and `groups[1][j]` must be equal for masks i and j to meet at all. Who looks
+        only at pairs with an IoU of at least `least` says so: then others may be left out, which saves time.
         """
         if len(self) and len(other) and self.order != other.order:
             raise MaskError(
@@ -214,9 +217,10 @@ class Masks:
                 )
             groups = np.zeros(len(self), np.int64), np.zeros(len(other), np.int64)
         sides = _grouped(*groups)
+        bound = (least.numerator, least.denominator) if least is not None else (0, 1)
         pairs = kernels.overlap_pairs(
-            self.starts, self.stops, self.indptr, self.extents, *sides[0],
-            other.starts, other.stops, other.indptr, other.extents, *sides[1],
+            self.starts, self.stops, self.indptr, self.extents, self.areas, *sides[0],
+            other.starts, other.stops, other.indptr, other.extents, other.areas, *sides[1], *bound,
         )  # fmt: skip
         return Overlaps(pairs[:, 0], pairs[:, 1], pairs[:, 2], self.areas, other.areas)
 
@@ -347,7 +351,7 @@ def _grouped(
     first: Integers, second: Integers
 ) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
     """For both sides the order by group and the bounds of the groups that both have."""
-    common = np.intersect1d(first, second)
+    common = _common(first, second)
     sides = []
     for groups in (first, second):
         order = np.argsort(groups, kind="stable")
@@ -357,6 +361,19 @@ def _grouped(
         kept = order[ragged(begins, ends)]
         sides.append((kept, np.concatenate([[0], np.cumsum(ends - begins)]).astype(np.int64)))
     return sides[0], sides[1]
+
+
+def distinct(values: Integers) -> Integers:
+    """The values in ascending order, each once: `np.unique`, which would load all of `np.ma` for it."""
+    ordered = np.sort(values)
+    return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) else ordered
+
+
+def _common(first: Integers, second: Integers) -> Integers:
+    """The values that occur on both sides, ascending."""
+    both = np.sort(np.concatenate([distinct(first), distinct(second)]))
+    twice: Integers = both[:-1][both[1:] == both[:-1]]
+    return twice
 
 
 def _turned(mask: Masks, order: Order) -> Masks:

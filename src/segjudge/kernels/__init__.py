@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 
 from segjudge.kernels import _plain
-from segjudge.kernels._plain import BAD, OPEN, UNSORTED
+from segjudge.kernels._plain import BAD, OPEN, QUOTED, UNSORTED, WIDE
 
 __all__ = [
     "BAD",
     "COMPILED",
     "OPEN",
+    "QUOTED",
     "UNSORTED",
+    "WIDE",
     "equal_to_previous",
     "format_runs",
     "greedy_hits",

@@ -10,7 +10,96 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 from libc.stdlib cimport free, realloc
-from libc.string cimport memchr, memcmp, memcpy
+from libc.string cimport memcmp, memcpy, memset
+
+# Sixty-four bytes of text at a time: which of them are marks, which are no digits. On x86-64 with SSE2,
+# which every such processor has; elsewhere the same as loops, which compilers turn into vectors.
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #include <string.h>
+    #if defined(_MSC_VER)
+    #include <intrin.h>
+    static inline int lowest_bit(uint64_t bits) { unsigned long at; _BitScanForward64(&at, bits); return (int)at; }
+    #else
+    static inline int lowest_bit(uint64_t bits) { return __builtin_ctzll(bits); }
+    #endif
+
+    #if defined(__SSE2__) || defined(_M_X64)
+    #include <emmintrin.h>
+    static inline uint64_t four_masks(__m128i a, __m128i b, __m128i c, __m128i d) {
+        uint64_t low = (uint32_t)_mm_movemask_epi8(a) | (uint32_t)_mm_movemask_epi8(b) << 16;
+        uint64_t high = (uint32_t)_mm_movemask_epi8(c) | (uint32_t)_mm_movemask_epi8(d) << 16;
+        return low | high << 32;
+    }
+    static inline __m128i no_digits(const uint8_t* at) {
+        __m128i less = _mm_sub_epi8(_mm_loadu_si128((const __m128i*)at), _mm_set1_epi8('0'));
+        return _mm_cmpeq_epi8(_mm_min_epu8(less, _mm_set1_epi8(9)), less);
+    }
+    static inline uint64_t no_digits_64(const uint8_t* at) {
+        return ~four_masks(no_digits(at), no_digits(at + 16), no_digits(at + 32), no_digits(at + 48));
+    }
+    static inline uint64_t marks_64(const uint8_t* at, uint8_t one, uint8_t other, uint64_t* quotes, uint64_t* wide) {
+        __m128i hits[4], said = _mm_setzero_si128(), all = _mm_setzero_si128();
+        for (int k = 0; k < 4; k++) {
+            __m128i bytes = _mm_loadu_si128((const __m128i*)(at + 16 * k));
+            hits[k] = _mm_or_si128(
+                _mm_cmpeq_epi8(bytes, _mm_set1_epi8((char)one)), _mm_cmpeq_epi8(bytes, _mm_set1_epi8((char)other)));
+            said = _mm_or_si128(said, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')));
+            all = _mm_or_si128(all, bytes);
+        }
+        *quotes |= (uint32_t)_mm_movemask_epi8(said);
+        *wide |= (uint32_t)_mm_movemask_epi8(all);
+        return four_masks(hits[0], hits[1], hits[2], hits[3]);
+    }
+    #else
+    static inline uint64_t no_digits_64(const uint8_t* at) {
+        uint64_t mask = 0;
+        for (int k = 0; k < 64; k++) mask |= (uint64_t)((uint8_t)(at[k] - '0') > 9) << k;
+        return mask;
+    }
+    static inline uint64_t marks_64(const uint8_t* at, uint8_t one, uint8_t other, uint64_t* quotes, uint64_t* wide) {
+        uint64_t mask = 0;
+        for (int k = 0; k < 64; k++) {
+            mask |= (uint64_t)(at[k] == one || at[k] == other) << k;
+            *quotes |= at[k] == '"';
+            *wide |= at[k] >> 7;
+        }
+        return mask;
+    }
+    #endif
+
+    /* The number that the one to eight digits before `stop` write; the text holds eight bytes before it. */
+    static inline int64_t eight_digits(const uint8_t* stop, int64_t count) {
+    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+        int64_t value = 0;
+        for (int64_t k = -count; k < 0; k++) value = value * 10 + (stop[k] - '0');
+        return value;
+    #else
+        uint64_t word;
+        memcpy(&word, stop - 8, 8);
+        word = (word & 0x0F0F0F0F0F0F0F0FULL) & (~(uint64_t)0 << (8 * (8 - count)));
+        word = word * 2561 >> 8;
+        word = (word & 0x00FF00FF00FF00FFULL) * 6553601 >> 16;
+        return (int64_t)((word & 0x0000FFFF0000FFFFULL) * 42949672960001ULL >> 32);
+    #endif
+    }
+
+    /* number / line for 32-bit numbers, `inverse` being 2^64 / line, rounded up; exact (Lemire and others, 2019). */
+    static inline int64_t line_of(int64_t number, int64_t line, uint64_t inverse) {
+    #if defined(__SIZEOF_INT128__)
+        (void)line;
+        return (int64_t)(((unsigned __int128)inverse * (uint64_t)number) >> 64);
+    #else
+        return inverse ? number / line : 0;
+    #endif
+    }
+    """
+    int lowest_bit(uint64_t bits) nogil
+    uint64_t no_digits_64(const uint8_t* at) nogil
+    uint64_t marks_64(const uint8_t* at, uint8_t one, uint8_t other, uint64_t* quotes, uint64_t* wide) nogil
+    int64_t eight_digits(const uint8_t* stop, int64_t count) nogil
+    int64_t line_of(int64_t number, int64_t line, uint64_t inverse) nogil
 
 ctypedef fused label_t:
     uint8_t
@@ -22,30 +111,81 @@ cdef enum:
     OPEN = 2
     BAD = 4
 
+cdef enum:
+    QUOTED = 1
+    WIDE = 2
+
 cdef int64_t FAR = 1 << 62
+cdef int64_t SIDE = <int64_t> 1 << 31
 cdef int64_t MOST_DIGITS = 18
 
 
 # ---------------------------------------------------------------------------------------------- tables
 
 
+cdef struct Places:
+    int64_t* data
+    int64_t count
+    int64_t room
+
+
+cdef int _find_marks(
+    const uint8_t* text, int64_t size, uint8_t one, uint8_t other, Places* places, int* flags
+) noexcept nogil:
+    """The places of both marks in the text, and what else is in it; -1 where memory is short."""
+    cdef int64_t at = 0
+    cdef uint64_t hits, quotes = 0, wide = 0
+    cdef uint8_t[64] tail
+    cdef const uint8_t* window
+    cdef int64_t* larger
+    while at < size:
+        window = text + at
+        if at + 64 > size:
+            memset(tail, 48, 64)
+            memcpy(tail, window, size - at)
+            window = tail
+        hits = marks_64(window, one, other, &quotes, &wide)
+        if at + 64 > size:
+            hits &= (<uint64_t> 1 << (size - at)) - 1
+        if places.count + 64 > places.room:
+            places.room = 2 * places.room + 4096
+            larger = <int64_t*> realloc(places.data, places.room * sizeof(int64_t))
+            if larger == NULL:
+                return -1
+            places.data = larger
+        while hits:
+            places.data[places.count] = at + lowest_bit(hits)
+            places.count += 1
+            hits &= hits - 1
+        at += 64
+    flags[0] = (QUOTED if quotes else 0) | (WIDE if wide else 0)
+    return 0
+
+
 def index_records(const uint8_t[::1] text, int separator, int terminator, int fields):
-    cdef int64_t size = text.shape[0]
-    cdef int64_t records = 0, at = 0, end, stop, k, r
+    cdef int64_t size = text.shape[0], records = 0, at = 0, stop, place, k = 0, r = 0, mark
     cdef const uint8_t* base
-    cdef const uint8_t* hit
+    cdef int flags = 0, failed
+    cdef Places marks
     if fields < 1:
         raise ValueError("a record has at least one field")
+    if not (0 <= separator < 256 and 0 <= terminator < 256):
+        raise ValueError("marks are bytes")
     if size == 0:
-        return np.empty(0, np.int64), np.empty((0, fields), np.int64), np.empty(0, np.int64)
+        return np.empty(0, np.int64), np.empty((0, fields), np.int64), np.empty(0, np.int64), 0
     base = &text[0]
+    marks.data = NULL
+    marks.count = 0
+    marks.room = 0
     with nogil:
-        while at < size:
-            hit = <const uint8_t*> memchr(base + at, terminator, size - at)
-            records += 1
-            if hit == NULL:
-                break
-            at = hit - base + 1
+        failed = _find_marks(base, size, separator, terminator, &marks, &flags)
+        if not failed:
+            for mark in range(marks.count):
+                records += base[marks.data[mark]] == terminator
+            records += base[size - 1] != terminator
+    if failed:
+        free(marks.data)
+        raise MemoryError
     starts_array = np.empty(records, np.int64)
     ends_array = np.empty((records, fields), np.int64)
     found_array = np.empty(records, np.int64)
@@ -53,29 +193,29 @@ def index_records(const uint8_t[::1] text, int separator, int terminator, int fi
     cdef int64_t[:, ::1] ends = ends_array
     cdef int64_t[::1] found = found_array
     with nogil:
-        at = 0
-        for r in range(records):
-            hit = <const uint8_t*> memchr(base + at, terminator, size - at)
-            end = size if hit == NULL else hit - base
-            stop = end
+        # One mark more than there are: the end of the text closes a record that nothing else closes.
+        for mark in range(marks.count + 1):
+            place = marks.data[mark] if mark < marks.count else size
+            if place < size and base[place] != terminator:
+                if k < fields:
+                    ends[r, k] = place
+                k += 1
+                continue
+            if place == size and at == size:
+                break
+            stop = place
             if terminator == 10 and stop > at and base[stop - 1] == 13:
                 stop -= 1
             starts[r] = at
-            k = 0
-            while True:
-                hit = <const uint8_t*> memchr(base + at, separator, stop - at) if stop > at else NULL
-                if hit == NULL:
-                    break
-                if k < fields:
-                    ends[r, k] = hit - base
-                k += 1
-                at = hit - base + 1
             found[r] = k + 1
             while k < fields:
                 ends[r, k] = stop
                 k += 1
-            at = end + 1
-    return starts_array, ends_array, found_array
+            k = 0
+            r += 1
+            at = place + 1
+    free(marks.data)
+    return starts_array, ends_array, found_array, flags
 
 
 cdef int _check_cells(const uint8_t[::1] text, const int64_t[::1] begins, const int64_t[::1] ends) except -1:
@@ -216,18 +356,117 @@ def parse_runs(
     cdef int64_t[::1] areas = areas_array
     cdef int64_t[:, ::1] boxes = boxes_array
     cdef uint8_t[::1] status = status_array
-    cdef int64_t written = 0
+    cdef int64_t written = 0, count
     cdef int64_t* first = &starts[0] if starts.shape[0] else NULL
     cdef int64_t* last = &stops[0] if starts.shape[0] else NULL
     if n and text.shape[0]:
         with nogil:
             for i in range(n):
-                written += _parse_cell(
-                    &text[0], begins[i], ends[i], pixels[i], lines[i], origin, between, after,
+                count = _parse_plain(
+                    &text[0], text.shape[0], begins[i], ends[i], pixels[i], lines[i], origin, between, after,
                     first + written, last + written, &areas[i], &boxes[i, 0], &status[i],
                 )
+                if count < 0:
+                    count = _parse_cell(
+                        &text[0], begins[i], ends[i], pixels[i], lines[i], origin, between, after,
+                        first + written, last + written, &areas[i], &boxes[i, 0], &status[i],
+                    )
+                written += count
                 indptr[i + 1] = written
     return indptr_array, areas_array, boxes_array, status_array
+
+
+cdef enum:
+    BATCH = 1024  # marks looked up before their numbers are read
+    MOST_PLAIN = 8  # digits of a number on the fast path
+
+
+cdef int64_t _parse_plain(
+    const uint8_t* text, int64_t size, int64_t begin, int64_t end_of_cell, int64_t pixels, int64_t line,
+    int64_t origin, int between, int after, int64_t* starts, int64_t* stops, int64_t* area, int64_t* box,
+    uint8_t* status,
+) noexcept nogil:
+    """The same as `_parse_cell` for cells as programs write them: ascending runs, one mark between numbers.
+
+    -1 for every other cell, whatever is wrong or merely rare: then `_parse_cell` reads it from the start.
+    """
+    cdef int64_t at = begin, before = begin - 1, marks = 0, kept, k, length, digits, first, end, place, behind
+    cdef int64_t count = 0, total = 0, previous = -1, least = FAR, most = 0
+    cdef int64_t limit = pixels if pixels >= 0 else FAR
+    cdef int64_t width = line if line > 1 else FAR
+    cdef uint64_t inverse = <uint64_t> -1 // <uint64_t> line + 1 if line > 1 else 0
+    cdef int close = after if after else between
+    cdef uint64_t hits
+    cdef uint8_t[64] tail
+    cdef const uint8_t* window
+    cdef int64_t[BATCH + 66] found
+    if begin < 8 or line == 1 or line > <int64_t> 1 << 31:
+        return -1
+    while True:
+        # First the places of many marks, then the numbers between them: neither waits for the other.
+        while at < end_of_cell and marks < BATCH:
+            window = text + at
+            if at + 64 > size:
+                memset(tail, 48, 64)
+                memcpy(tail, window, size - at)
+                window = tail
+            hits = no_digits_64(window)
+            if at + 64 > end_of_cell:
+                hits &= (<uint64_t> 1 << (end_of_cell - at)) - 1
+            while hits:
+                found[marks] = at + lowest_bit(hits)
+                marks += 1
+                hits &= hits - 1
+            at += 64
+        if at >= end_of_cell and not after and marks & 1:
+            found[marks] = end_of_cell  # the last length of the cell is closed by its end
+            marks += 1
+        kept = marks & ~1
+        for k in range(0, kept, 2):
+            place = found[k]
+            behind = found[k + 1]
+            digits = place - before - 1
+            length = behind - place - 1
+            if (
+                <uint64_t> (digits - 1) >= MOST_PLAIN or <uint64_t> (length - 1) >= MOST_PLAIN
+                or text[place] != between or (behind < end_of_cell and text[behind] != close)
+            ):
+                return -1
+            before = behind
+            first = eight_digits(text + place, digits) - origin
+            length = eight_digits(text + behind, length)
+            end = first + length
+            if first <= previous or first < 0 or length == 0 or end > limit:
+                return -1
+            previous = end
+            starts[count] = first
+            stops[count] = end
+            count += 1
+            total += length
+            first -= line_of(first, width, inverse) * width
+            end = first + length
+            if end > width:
+                first = 0
+                end = width
+            if first < least:
+                least = first
+            if end > most:
+                most = end
+        if at >= end_of_cell:
+            break
+        if marks > kept:
+            found[0] = found[kept]
+        marks -= kept
+    # Nothing may be left over: a number without its partner, or one that no mark closes.
+    if marks > kept or before != (end_of_cell - 1 if after else end_of_cell) or not count:
+        return -1
+    status[0] = 0
+    area[0] = total
+    box[0] = line_of(starts[0], width, inverse)
+    box[1] = line_of(previous - 1, width, inverse) + 1
+    box[2] = least
+    box[3] = most
+    return count
 
 
 cdef inline const uint8_t* _number(const uint8_t* at, const uint8_t* stop, int64_t* value) noexcept nogil:
@@ -500,22 +739,43 @@ cdef int _check_groups(const int64_t[::1] order, const int64_t[::1] ptr, int64_t
     return 0
 
 
+cdef inline int64_t _most_shared(
+    const int64_t* box, const int64_t* other, int64_t area, int64_t other_area
+) noexcept nogil:
+    """No two masks of these boxes and areas share more pixels than this; 0 where the boxes are apart."""
+    cdef int64_t lines = min(box[1], other[1]) - max(box[0], other[0])
+    cdef int64_t places = min(box[3], other[3]) - max(box[2], other[2])
+    cdef int64_t most = min(area, other_area)
+    if lines <= 0 or places <= 0:
+        return 0
+    # A line of unknown length is longer than any mask: then the places say nothing.
+    if lines < SIDE and places < SIDE and lines * places < most:
+        return lines * places
+    return most
+
+
 def overlap_pairs(
     const int64_t[::1] a_starts, const int64_t[::1] a_stops, const int64_t[::1] a_indptr,
-    const int64_t[:, ::1] a_boxes, const int64_t[::1] a_order, const int64_t[::1] a_groups,
+    const int64_t[:, ::1] a_boxes, const int64_t[::1] a_areas, const int64_t[::1] a_order,
+    const int64_t[::1] a_groups,
     const int64_t[::1] b_starts, const int64_t[::1] b_stops, const int64_t[::1] b_indptr,
-    const int64_t[:, ::1] b_boxes, const int64_t[::1] b_order, const int64_t[::1] b_groups,
+    const int64_t[:, ::1] b_boxes, const int64_t[::1] b_areas, const int64_t[::1] b_order,
+    const int64_t[::1] b_groups,
+    int64_t numerator, int64_t denominator,
 ):
     _check_masks(a_starts, a_stops, a_indptr, a_boxes)
     _check_masks(b_starts, b_stops, b_indptr, b_boxes)
     _check_groups(a_order, a_groups, a_indptr.shape[0] - 1)
     _check_groups(b_order, b_groups, b_indptr.shape[0] - 1)
+    if a_areas.shape[0] != a_boxes.shape[0] or b_areas.shape[0] != b_boxes.shape[0]:
+        raise ValueError("arrays differ in length")
     if a_groups.shape[0] != b_groups.shape[0]:
         raise ValueError("both sides have the same groups")
+    if not (0 <= numerator <= denominator <= 1000000 and denominator):
+        raise ValueError("the least IoU is a fraction of at most a million parts")
     cdef Pairs pairs
-    cdef int64_t g, p, q, a, b, shared, groups = a_groups.shape[0] - 1
+    cdef int64_t g, p, q, a, b, shared, most, groups = a_groups.shape[0] - 1
     cdef const int64_t* box
-    cdef const int64_t* other
     cdef int failed = 0
     pairs.data = NULL
     pairs.count = 0
@@ -530,11 +790,10 @@ def overlap_pairs(
                     box = &a_boxes[a, 0]
                     for q in range(b_groups[g], b_groups[g + 1]):
                         b = b_order[q]
-                        other = &b_boxes[b, 0]
+                        most = _most_shared(box, &b_boxes[b, 0], a_areas[a], b_areas[b])
                         if (
-                            box[0] >= other[1] or other[0] >= box[1]
-                            or box[2] >= other[3] or other[2] >= box[3]
-                            or b_indptr[b] == b_indptr[b + 1]
+                            most <= 0 or b_indptr[b] == b_indptr[b + 1]
+                            or denominator * most < numerator * (a_areas[a] + b_areas[b] - most)
                         ):
                             continue
                         shared = _shared(

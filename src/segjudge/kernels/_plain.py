@@ -26,7 +26,11 @@ UNSORTED = 1
 OPEN = 2
 BAD = 4
 
+QUOTED = 1
+WIDE = 2
+
 _FAR = 1 << 62
+_SIDE = 1 << 31
 _MOST_DIGITS = 18
 _DECIMAL = re.compile(rb"[0-9]+\.?[0-9]*|\.[0-9]+")
 
@@ -36,10 +40,15 @@ _DECIMAL = re.compile(rb"[0-9]+\.?[0-9]*|\.[0-9]+")
 
 def index_records(
     text: Bytes, separator: int, terminator: int, fields: int
-) -> tuple[Integers, Integers, Integers]:
-    """Where each record starts, where its first `fields` fields end, and how many fields it has."""
+) -> tuple[Integers, Integers, Integers, int]:
+    """Where each record starts, where its first `fields` fields end, how many fields it has, and flags.
+
+    The flags speak of the whole text: QUOTED, it holds a quote sign; WIDE, a byte that is no ASCII.
+    """
     if fields < 1:
         raise ValueError("a record has at least one field")
+    if not (0 <= separator < 256 and 0 <= terminator < 256):
+        raise ValueError("marks are bytes")
     data = text.tobytes()
     mark, end_mark = bytes([separator]), bytes([terminator])
     records = data.split(end_mark)
@@ -57,7 +66,8 @@ def index_records(
         ends[number] = at + len(body)
         ends[number, : len(cells)] = stops[:fields]
         at += len(record) + 1
-    return starts, ends, found
+    flags = (QUOTED if b'"' in data else 0) | (0 if data.isascii() else WIDE)
+    return starts, ends, found, flags
 
 
 def _check_cells(text: Bytes, begins: Integers, ends: Integers) -> None:
@@ -269,28 +279,49 @@ def _shared_pixels(a_starts: Integers, a_stops: Integers, b_starts: Integers, b_
     return int((up_to(a_stops) - up_to(a_starts)).sum())
 
 
+def _most_shared(box: Integers, boxes: Integers, area: int, areas: Integers) -> Integers:
+    """No mask of this box and area shares more pixels with each of the others; 0 where boxes are apart."""
+    lines = np.minimum(box[1], boxes[:, 1]) - np.maximum(box[0], boxes[:, 0])
+    places = np.minimum(box[3], boxes[:, 3]) - np.maximum(box[2], boxes[:, 2])
+    most: Integers = np.minimum(area, areas)
+    # A line of unknown length is longer than any mask: then the places say nothing.
+    told = (lines < _SIDE) & (places < _SIDE)
+    most[told] = np.minimum(most[told], lines[told] * places[told])
+    most[(lines <= 0) | (places <= 0)] = 0
+    return most
+
+
 def overlap_pairs(
     a_starts: Integers,
     a_stops: Integers,
     a_indptr: Integers,
     a_boxes: Integers,
+    a_areas: Integers,
     a_order: Integers,
     a_groups: Integers,
     b_starts: Integers,
     b_stops: Integers,
     b_indptr: Integers,
     b_boxes: Integers,
+    b_areas: Integers,
     b_order: Integers,
     b_groups: Integers,
+    numerator: int,
+    denominator: int,
 ) -> Integers:
     """(K, 3): a mask of a, a mask of b, and the pixels that they share, for all pairs that share any.
 
-    Masks meet within their group only: group g of a is `a_order[a_groups[g]:a_groups[g + 1]]`.
+    Masks meet within their group only: group g of a is `a_order[a_groups[g]:a_groups[g + 1]]`. A pair whose
+    areas and boxes alone keep its IoU below numerator/denominator is left out; others below it are not.
     """
     _check_masks(a_starts, a_stops, a_indptr, a_boxes)
     _check_masks(b_starts, b_stops, b_indptr, b_boxes)
     _check_groups(a_order, a_groups, len(a_indptr) - 1)
     _check_groups(b_order, b_groups, len(b_indptr) - 1)
+    if len(a_areas) != len(a_boxes) or len(b_areas) != len(b_boxes):
+        raise ValueError("arrays differ in length")
+    if not (0 <= numerator <= denominator <= 1_000_000 and denominator):
+        raise ValueError("the least IoU is a fraction of at most a million parts")
     if len(a_groups) != len(b_groups):
         raise ValueError("both sides have the same groups")
     pairs = []
@@ -300,9 +331,8 @@ def overlap_pairs(
         for a in a_order[a_groups[group] : a_groups[group + 1]]:
             if a_indptr[a] == a_indptr[a + 1]:
                 continue
-            box, boxes = a_boxes[a], b_boxes[others]
-            meets = (box[0] < boxes[:, 1]) & (boxes[:, 0] < box[1])
-            meets &= (box[2] < boxes[:, 3]) & (boxes[:, 2] < box[3])
+            most = _most_shared(a_boxes[a], b_boxes[others], a_areas[a], b_areas[others])
+            meets = (most > 0) & (denominator * most >= numerator * (a_areas[a] + b_areas[others] - most))
             mine = slice(a_indptr[a], a_indptr[a + 1])
             for b in others[meets]:
                 theirs = slice(b_indptr[b], b_indptr[b + 1])

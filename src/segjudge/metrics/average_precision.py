@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from segjudge.errors import UsageError
+from segjudge.masks import distinct
 from segjudge.matching import Bits, Integers, claim, dropped_bits
 from segjudge.metrics import curves
 from segjudge.metrics.scores import Facts, Scores, Tally, mean
@@ -62,7 +63,7 @@ class AveragePrecision:
         dropped = self._dropped(truths, predictions)
         # Ignored regions are in no group: nothing can match them.
         groups = _image_and_class(predictions), np.where(truths.ignored, -1, _image_and_class(truths))
-        overlaps = predictions.masks.overlaps(truths.masks, groups)
+        overlaps = predictions.masks.overlaps(truths.masks, groups, least=min(self.thresholds))
         matches = claim(overlaps, predictions, dropped, self.thresholds, strict=self.strict)
         evaluated = ~truths.ignored
         return AveragePrecisionTally(
@@ -79,7 +80,8 @@ class AveragePrecision:
     def _dropped(self, truths: Instances, predictions: Instances) -> Bits:
         """The thresholds at which ignored regions remove each prediction."""
         groups = predictions.image, np.where(truths.ignored, truths.image, -1)
-        overlaps = predictions.masks.overlaps(truths.masks, groups)
+        least = min(self.thresholds) if self.ignore == "iou" else None  # the other rules ask for shares
+        overlaps = predictions.masks.overlaps(truths.masks, groups, least=least)
         if self.ignore_scope == "class":
             region_class = truths.class_ids[overlaps.truth]
             overlaps = overlaps[
@@ -119,7 +121,7 @@ class AveragePrecision:
         truth_part = (
             np.zeros(len(tally.truth_image), np.int64) if part_of is None else part_of[tally.truth_image]
         )
-        everything = [0] if part_of is None else np.unique(truth_part).tolist()
+        everything = [0] if part_of is None else distinct(truth_part).tolist()
         truths = curves.group_counts(truth_part, tally.truth_class_ids)
         members = curves.group_members(part, tally.class_ids)
         parts: dict[int, dict[int, list[float]]] = {}

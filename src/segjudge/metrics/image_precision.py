@@ -47,7 +47,7 @@ class ImagePrecision:
             predictions.image << 32 | predictions.class_ids,
             truths.image << 32 | truths.class_ids,
         )
-        overlaps = predictions.masks.overlaps(truths.masks, groups)
+        overlaps = predictions.masks.overlaps(truths.masks, groups, least=min(self.thresholds))
         matches = one_to_one(overlaps, self.thresholds, strict=self.strict)
         count = len(images)
         tp = [
