@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from segjudge.scoring import Result, check, check_truth, score
     from segjudge.task import Task, load_task
 
+__version__ = "0.1.0"
+
 __all__ = [
     "CocoRle",
     "Diagnosis",

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from segjudge.crew import Crew
 from segjudge.errors import TruthError, UsageError
 from segjudge.findings import Collector, Where
 from segjudge.formats.opening import Workspace, existing, plain_file
+from segjudge.formats.receipts import Receipt
 from segjudge.formats.source import Entries
 from segjudge.formats.table.reading import open_any_text, open_submission_table, open_truth_table
 from segjudge.formats.table.source import TableSource, sizes_of_rows
@@ -43,16 +45,15 @@ class Opened:
     source: Source | None  # None when findings say why nothing can be read
     entries: Entries
     workspace: Workspace = field(repr=False)
+    receipt: Receipt = field(repr=False)
 
     def afresh(self) -> Self:
         """The same file with findings of its own: one may be checked and scored again and again."""
         return dataclasses.replace(self, findings=self.findings.copy())
 
     def digest(self) -> str:
-        """SHA-256 of the file as it was given, or of a folder's files."""
-        from segjudge.formats.archive import digest  # noqa: PLC0415 - only receipts need it
-
-        return "sha256:" + digest(self.path)
+        """SHA-256 of the file as it was given, or of a folder's files; worked out once."""
+        return "sha256:" + self.receipt.value()
 
 
 class Truth(Opened):
@@ -71,13 +72,22 @@ _NONE = np.zeros(0, np.int64)
 _NOTHING = Entries(_NONE, _NONE, _NONE, np.zeros(0, np.bool_))
 
 
-def read_submission(task: Task, path: str | Path, *, findings: Collector | None = None) -> Submission:
+def read_submission(
+    task: Task,
+    path: str | Path,
+    *,
+    findings: Collector | None = None,
+    workers: int | Crew = 1,
+    receipt: Receipt | None = None,
+) -> Submission:
     """The submission at this path, opened and indexed; what is wrong with it does not raise here.
 
-    `-` is standard input. Raises UsageError if nothing is there.
+    `-` is standard input. Raises UsageError if nothing is there. So many `workers` index it. Who is going
+    to ask for the digest gives the `receipt` to work it out on the way.
     """
     found, workspace = findings or Collector(), Workspace()
     place, label = existing(path, workspace), _label(path)
+    wanted = _receipt_of(place, receipt)
     form = task.submission
     source: Source | None
     if isinstance(form, ArchiveForm):
@@ -86,41 +96,56 @@ def read_submission(task: Task, path: str | Path, *, findings: Collector | None 
         pictures = open_submission_archive(place, label, form, found)
         source, entries = pictures, pictures.entries() if pictures else _NOTHING
     else:
-        table = open_submission_table(place, label, form, found, workspace)
+        with Crew.of(workers) as crew:
+            table = open_submission_table(place, label, form, found, workspace, crew, wanted)
         source, entries = None, _NOTHING
         if table is not None:
             source, entries = _table_source(task, table), _entries(table)
-    return Submission(task, place, label, found, source, entries, workspace)
+    return Submission(task, place, label, found, source, entries, workspace, wanted or Receipt(place))
 
 
-def read_truth(task: Task, path: str | Path, *, findings: Collector | None = None) -> Truth:
-    """The truth at this path, in any of the task's forms; faults are kept, and raise when it is used."""
+def read_truth(
+    task: Task,
+    path: str | Path,
+    *,
+    findings: Collector | None = None,
+    workers: int | Crew = 1,
+    receipt: Receipt | None = None,
+) -> Truth:
+    """The truth at this path, in any of the task's forms; faults are kept, and raise when it is used.
+
+    `workers` and `receipt` are those of `read_submission`.
+    """
     found, workspace = findings or Collector(), Workspace()
     place, label = existing(path, workspace), _label(path)
+    wanted = _receipt_of(place, receipt)
+    later = wanted or Receipt(place)
     if isinstance(task.submission, ArchiveForm):
         from segjudge.formats.picture_table import open_truth_archive  # noqa: PLC0415 - Pillow is heavy
 
         pictures = open_truth_archive(place, label, task, found)
-        return Truth(
-            task, place, label, found, pictures, pictures.entries() if pictures else _NOTHING, workspace
-        )
+        entries = pictures.entries() if pictures else _NOTHING
+        return Truth(task, place, label, found, pictures, entries, workspace, later)
     if _is_json(place, task):
         from segjudge.formats.coco import open_coco_truth  # noqa: PLC0415 - most truths are tables
 
         annotations = open_coco_truth(place, label, task, found, workspace)
         entries = _every_class(task, len(annotations.image_ids)) if annotations else _NOTHING
-        return Truth(task, place, label, found, annotations, entries, workspace)
+        return Truth(task, place, label, found, annotations, entries, workspace, later)
     if task.truth.label_map is not None and _is_pictures(place):
         from segjudge.formats.label_maps import open_label_maps  # noqa: PLC0415 - Pillow is heavy
 
         maps = open_label_maps(place, label, task, found)
         entries = _every_class(task, len(maps.image_ids) if maps else 0)
-        return Truth(task, place, label, found, maps, entries, workspace)
+        return Truth(task, place, label, found, maps, entries, workspace, later)
     if place.is_dir():
-        return read_truth(task, _table_in(task, place), findings=found)
-    table = open_truth_table(place, label, task.truth, task.submission.max_unpacked, found, workspace)
+        return read_truth(task, _table_in(task, place), findings=found, workers=workers)
+    with Crew.of(workers) as crew:
+        table = open_truth_table(
+            place, label, task.truth, task.submission.max_unpacked, found, workspace, crew, wanted
+        )
     if table is None:
-        return Truth(task, place, label, found, None, _NOTHING, workspace)
+        return Truth(task, place, label, found, None, _NOTHING, workspace, later)
     shapes, unequal = sizes_of_rows(table)
     for row in unequal.tolist():
         image = table.image_ids[table.image[row]]
@@ -133,7 +158,7 @@ def read_truth(task: Task, path: str | Path, *, findings: Collector | None = Non
         )
     table = _meaningful(task, table, label, found)
     source = _table_source(task, table, shapes)
-    return Truth(task, place, label, found, source, _entries(table), workspace)
+    return Truth(task, place, label, found, source, _entries(table), workspace, later)
 
 
 def read_images(task: Task, path: str | Path) -> Images:
@@ -150,6 +175,11 @@ def read_images(task: Task, path: str | Path) -> Images:
         first = next((f for f in diagnosis.findings if f.level == "error"), None)
         raise TruthError(f"The list of images {label} is at fault: {first or 'it is empty.'}", diagnosis)
     return images
+
+
+def _receipt_of(place: Path, receipt: Receipt | None) -> Receipt | None:
+    """The receipt that somebody waits for; standard input lies elsewhere by now."""
+    return Receipt(place) if receipt is not None and receipt.path != place else receipt
 
 
 def _label(path: str | Path) -> str:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from segjudge import __version__
 from segjudge.chunks import Reader, plan
 from segjudge.contest import Contest
+from segjudge.crew import Crew
 from segjudge.errors import SubmissionError, TruthError, UsageError
 from segjudge.metrics.scores import Facts
 from segjudge.spread import outcomes
@@ -112,7 +112,7 @@ def check(
     *,
     truth: Truth | None = None,
     images: Images | None = None,
-    workers: int = 1,
+    workers: int | Crew = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Diagnosis:
     """All that is wrong with a submission, in one pass; of the truth only ids and sizes are looked at.
@@ -127,12 +127,12 @@ def check(
     if submission.source is not None:
         reader = Reader.of(contest, submission.findings.cap, with_truth=False)
         chunks = plan(contest, with_truth=False)
-        for number, outcome in enumerate(
-            outcomes(reader, chunks, workers, processes=submission.source.holds_gil), start=1
-        ):
-            submission.findings.absorb(outcome.submission)
-            if progress is not None:
-                progress(number, len(chunks))
+        with Crew.of(workers) as crew:
+            found = outcomes(reader, chunks, crew, processes=submission.source.holds_gil)
+            for number, outcome in enumerate(found, start=1):
+                submission.findings.absorb(outcome.submission)
+                if progress is not None:
+                    progress(number, len(chunks))
     return submission.findings.diagnosis()
 
 
@@ -148,7 +148,7 @@ def check_truth(
     truth: Truth,
     *,
     images: Images | None = None,
-    workers: int = 1,
+    workers: int | Crew = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Diagnosis:
     """Every fault of the host's side, in one pass; nothing of it raises."""
@@ -157,12 +157,12 @@ def check_truth(
     if truth.source is not None:
         reader = Reader.of(contest, truth.findings.cap, with_truth=True)
         chunks = plan(contest, with_truth=True)
-        for number, outcome in enumerate(
-            outcomes(reader, chunks, workers, processes=truth.source.holds_gil), start=1
-        ):
-            truth.findings.absorb(outcome.truth)
-            if progress is not None:
-                progress(number, len(chunks))
+        with Crew.of(workers) as crew:
+            found = outcomes(reader, chunks, crew, processes=truth.source.holds_gil)
+            for number, outcome in enumerate(found, start=1):
+                truth.findings.absorb(outcome.truth)
+                if progress is not None:
+                    progress(number, len(chunks))
     return truth.findings.diagnosis()
 
 
@@ -174,7 +174,7 @@ def score(
     images: Images | None = None,
     usage: str | None = None,
     by: Iterable[str] | None = None,
-    workers: int = 1,
+    workers: int | Crew = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Result:
     """The score of a submission, exactly as the page defines it, after the checks that `check` makes.
@@ -185,17 +185,18 @@ def score(
     """
     parts = _parts(task, by)
     truth, submission = truth.afresh(), submission.afresh()
-    with ThreadPoolExecutor(2, "segjudge-digest") as digests:
-        receipts = [digests.submit(side.digest) for side in (truth, submission)]
+    with Crew.of(workers) as crew:
+        for side in (truth, submission):
+            side.receipt.begin(crew)
         contest = Contest.join(task, submission, truth, images, usage)
         if truth.source is None or not truth.findings.diagnosis().ok:
             _refuse_faulty(truth)
-        run = _run(contest, workers, progress)
+        run = _run(contest, crew, progress)
         _refuse_faulty(truth)
         diagnosis = submission.findings.diagnosis()
-        hashes = [receipt.result() for receipt in receipts]
-    if not diagnosis.ok:
-        raise SubmissionError(_refusal(submission.label, diagnosis), diagnosis)
+        if not diagnosis.ok:
+            raise SubmissionError(_refusal(submission.label, diagnosis), diagnosis)
+        hashes = [truth.digest(), submission.digest()]
     facts = Facts(tuple(task.classes), np.flatnonzero(contest.scored), contest.images.clip_numbers())
     scores = _scores(task, run, facts, parts)
     return Result(
@@ -209,7 +210,7 @@ def score(
         diagnosis,
         truth.findings.diagnosis(),
         task.settings,
-        {"segjudge": version("segjudge"), "task": task.digest, "truth": hashes[0], "submission": hashes[1]},
+        {"segjudge": __version__, "task": task.digest, "truth": hashes[0], "submission": hashes[1]},
         parts,
     )
 
@@ -220,7 +221,7 @@ class _Run:
     counts: dict[str, int]
 
 
-def _run(contest: Contest, workers: int, progress: Callable[[int, int], None] | None) -> _Run:
+def _run(contest: Contest, crew: Crew, progress: Callable[[int, int], None] | None) -> _Run:
     """All chunks of a contest: findings to both sides, tallies and counts."""
     truth, submission = contest.truth, contest.submission
     run = _Run([], {"images": int(contest.scored.sum()), "truths": 0, "ignored": 0, "predictions": 0})
@@ -229,7 +230,7 @@ def _run(contest: Contest, workers: int, progress: Callable[[int, int], None] | 
     reader = Reader.of(contest, submission.findings.cap, with_truth=True)
     chunks = plan(contest, with_truth=True)
     processes = truth.source.holds_gil or submission.source.holds_gil
-    for number, outcome in enumerate(outcomes(reader, chunks, workers, processes=processes), start=1):
+    for number, outcome in enumerate(outcomes(reader, chunks, crew, processes=processes), start=1):
         submission.findings.absorb(outcome.submission)
         truth.findings.absorb(outcome.truth)
         if outcome.tally is not None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
-from collections import deque
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from segjudge.crew import Crew, in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -17,50 +16,30 @@ if TYPE_CHECKING:
 
 __all__ = ["outcomes"]
 
-_AHEAD = 4  # chunks in flight for each worker: what waits for its turn stays small
+_AHEAD = 4  # chunks in flight for each worker process: what waits for its turn stays small
 
 _reader: Reader | None = None
 
 
 def outcomes(
-    reader: Reader, chunks: Sequence[tuple[NDArray[np.int64], bool]], workers: int, *, processes: bool
+    reader: Reader, chunks: Sequence[tuple[NDArray[np.int64], bool]], crew: Crew, *, processes: bool
 ) -> Iterator[Outcome]:
     """The outcome of each chunk, in order.
 
     Threads serve where the work is in kernels that let go of the interpreter's lock; processes where it
     is not, as when pictures are decoded.
     """
-    if workers <= 1 or len(chunks) <= 1:
-        for places, scored in chunks:
-            yield reader.run(places, scored=scored)
+    workers = min(crew.workers, len(chunks))
+    if not processes or workers <= 1:
+        alone = crew if workers > 1 else Crew()
+        yield from alone.in_order(lambda places, scored: reader.run(places, scored=scored), chunks)
         return
-    workers = min(workers, len(chunks))
-    if processes:
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(workers, context, _start, (reader,)) as pool:
-            yield from _in_order(pool, _run, chunks, workers)
-    else:
-        with ThreadPoolExecutor(workers, "segjudge") as pool:
-            yield from _in_order(
-                pool, lambda places, scored: reader.run(places, scored=scored), chunks, workers
-            )
+    import multiprocessing  # noqa: PLC0415 - threads need none of this
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
 
-
-def _in_order(
-    pool: Executor, work: Callable[..., Outcome], chunks: Sequence[tuple[Any, bool]], workers: int
-) -> Iterator[Outcome]:
-    waiting = deque(pool.submit(work, *chunk) for chunk in chunks[: _AHEAD * workers])
-    behind = iter(chunks[_AHEAD * workers :])
-    try:
-        while waiting:
-            outcome = waiting.popleft().result()
-            following = next(behind, None)
-            if following is not None:
-                waiting.append(pool.submit(work, *following))
-            yield outcome
-    finally:
-        for future in waiting:
-            future.cancel()
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context, _start, (reader,)) as pool:
+        yield from in_order(pool, _run, chunks, _AHEAD * workers)
 
 
 def _start(reader: Reader) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -80,17 +79,6 @@ def collector(output: Output, *, everything: bool) -> Collector:
     if not everything:
         return Collector()
     return Collector(cap=None, sink=printing.stream(output))
-
-
-def worker_count(workers: int | None) -> int:
-    """How many workers: those asked for, else one for each core."""
-    return (
-        workers
-        if workers is not None
-        else len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else 1
-    )
 
 
 def one_stdin(*paths: str | None) -> None:

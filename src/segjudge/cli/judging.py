@@ -18,10 +18,10 @@ from segjudge.cli.choices import (
     submission_argument,
     task_argument,
     truth_argument,
-    worker_count,
     workers_option,
 )
 from segjudge.cli.running import Output, finish
+from segjudge.cli.working import begun_receipts, side_by_side, start
 from segjudge.errors import SegjudgeError, SubmissionError, UsageError
 
 __all__ = ["check", "check_truth", "doctor", "score", "show", "tasks"]
@@ -83,23 +83,23 @@ def check(
     quiet: bool,
 ) -> None:
     """Say everything that is wrong with a submission, and how to mend it."""
+    output = Output(as_json, quiet)
+    one_stdin(truth, submission, manifest)
+    crew = start(workers)
+
     from segjudge.loading import read_submission, read_truth  # noqa: PLC0415
     from segjudge.scoring import accept_truth  # noqa: PLC0415
     from segjudge.scoring import check as run  # noqa: PLC0415
 
-    output = Output(as_json, quiet)
-    one_stdin(truth, submission, manifest)
     loaded = load(task, settings)
     images = read_manifest(loaded, manifest)
     findings = collector(output, everything=everything)
-    known = read_truth(loaded, truth) if truth is not None else None
+    known = read_truth(loaded, truth, workers=crew) if truth is not None else None
     if known is not None:
         accept_truth(loaded, known, images)  # before a finding is streamed: an error is one object, too
-    opened = read_submission(loaded, submission, findings=findings)
+    opened = read_submission(loaded, submission, findings=findings, workers=crew)
     with output.progress("checking") as progress:
-        diagnosis = run(
-            loaded, opened, truth=known, images=images, workers=worker_count(workers), progress=progress
-        )
+        diagnosis = run(loaded, opened, truth=known, images=images, workers=crew, progress=progress)
     printing.diagnosis(diagnosis, output, streamed=everything)
     finish(0 if diagnosis.ok else SubmissionError.exit_status)
 
@@ -124,16 +124,18 @@ def check_truth(
     quiet: bool,
 ) -> None:
     """Say every fault of the host's side: the truth and the list of images."""
+    output = Output(as_json, quiet)
+    one_stdin(truth, manifest)
+    crew = start(workers)
+
     from segjudge.loading import read_truth  # noqa: PLC0415
     from segjudge.scoring import check_truth as run  # noqa: PLC0415
 
-    output = Output(as_json, quiet)
-    one_stdin(truth, manifest)
     loaded = load(task, settings)
     images = read_manifest(loaded, manifest)
-    opened = read_truth(loaded, truth, findings=collector(output, everything=everything))
+    opened = read_truth(loaded, truth, findings=collector(output, everything=everything), workers=crew)
     with output.progress("checking") as progress:
-        diagnosis = run(loaded, opened, images=images, workers=worker_count(workers), progress=progress)
+        diagnosis = run(loaded, opened, images=images, workers=crew, progress=progress)
     printing.diagnosis(diagnosis, output, streamed=everything)
     finish(0 if diagnosis.ok else SegjudgeError.exit_status)
 
@@ -166,30 +168,34 @@ def score(
     quiet: bool,
 ) -> None:
     """Score a submission exactly as the page defines it, after checking it."""
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
-
-    from segjudge.loading import read_submission, read_truth  # noqa: PLC0415
-    from segjudge.scoring import score as run  # noqa: PLC0415
-
     output = Output(as_json, quiet)
     one_stdin(truth, submission, manifest)
     if fail_under is not None and math.isnan(fail_under):
         raise UsageError("--fail-under wants a number, and nan is none.")
-    loaded = load(task, settings)
-    images = read_manifest(loaded, manifest)
-    with ThreadPoolExecutor(min(2, worker_count(workers))) as readers:
-        both = readers.submit(read_truth, loaded, truth), readers.submit(read_submission, loaded, submission)
-        known, opened = both[0].result(), both[1].result()
-    try:
-        with output.progress("scoring") as progress:
-            result = run(
-                loaded, known, opened,
-                images=images, usage=usage, by=[part.strip() for part in by.split(",") if part.strip()],
-                workers=worker_count(workers), progress=progress,
-            )  # fmt: skip
-    except SubmissionError as error:
-        printing.refused(loaded, error, output)
-        finish(error.exit_status)
+    with start(workers) as crew:
+        receipts = begun_receipts(crew, truth, submission)
+
+        from segjudge.loading import read_submission, read_truth  # noqa: PLC0415
+        from segjudge.scoring import score as run  # noqa: PLC0415
+
+        loaded = load(task, settings)
+        images = read_manifest(loaded, manifest)
+        known, opened = side_by_side(
+            crew,
+            lambda: read_truth(loaded, truth, workers=crew, receipt=receipts[0]),
+            lambda: read_submission(loaded, submission, workers=crew, receipt=receipts[1]),
+        )
+        try:
+            with output.progress("scoring") as progress:
+                result = run(
+                    loaded, known, opened,
+                    images=images, usage=usage,
+                    by=[part.strip() for part in by.split(",") if part.strip()],
+                    workers=crew, progress=progress,
+                )  # fmt: skip
+        except SubmissionError as error:
+            printing.refused(loaded, error, output)
+            finish(error.exit_status)
     printing.result(result, loaded, output)
     if fail_under is not None and (result.score is None or result.score < fail_under):
         output.aside(f"segjudge: the score is below {fail_under}.")

@@ -16,11 +16,11 @@ from segjudge.cli.choices import (
     set_option,
     submission_argument,
     task_argument,
-    worker_count,
     workers_option,
 )
 from segjudge.cli.learning import need_training
 from segjudge.cli.running import Output, finish
+from segjudge.cli.working import worker_count
 from segjudge.errors import SubmissionError, UsageError
 
 __all__ = ["convert", "decode", "demo", "encode", "make_data", "sample"]

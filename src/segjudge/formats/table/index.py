@@ -19,7 +19,9 @@ from segjudge.findings import Where
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from segjudge.crew import Crew
     from segjudge.findings import Collector
+    from segjudge.formats.receipts import Receipt
     from segjudge.formats.table.text import Block, TextTable
 
 __all__ = ["NONE", "Table", "build_index"]
@@ -296,14 +298,20 @@ class _Cells:
         findings.add(code, where, message, advice, level=level)  # type: ignore[arg-type]
 
 
-def build_index(text: TextTable, roles: Mapping[str, str], findings: Collector) -> Table:
+def build_index(
+    text: TextTable,
+    roles: Mapping[str, str],
+    findings: Collector,
+    crew: Crew | None = None,
+    receipt: Receipt | None = None,
+) -> Table:
     """The index of a table whose header names are all in `roles` (name to role) or without meaning.
 
     Raises QuotedText where the table has to be rewritten first.
     """
     places = {roles[name]: place for place, name in enumerate(text.header) if name in roles}
     building = _Building(text, places, findings)
-    for block in text.blocks(findings):
+    for block in text.blocks(findings, crew, receipt):
         building.add(block)
     return building.finished()
 

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from segjudge.crew import Crew
     from segjudge.formats.opening import Workspace
+    from segjudge.formats.receipts import Receipt
     from segjudge.formats.table.index import Table
     from segjudge.formats.table.text import TextTable
     from segjudge.task import TableForm, TruthForm
@@ -26,12 +28,18 @@ SIZE_COLUMNS = {"Height": "height", "Width": "width"}
 
 
 def open_submission_table(
-    path: str | Path, label: str, form: TableForm, findings: Collector, workspace: Workspace
+    path: str | Path,
+    label: str,
+    form: TableForm,
+    findings: Collector,
+    workspace: Workspace,
+    crew: Crew | None = None,
+    receipt: Receipt | None = None,
 ) -> Table | None:
     """The index of a participant's table; the header must be the page's, in "the exact order"."""
     return _open(
         path, label, form.columns, findings, form.max_unpacked, workspace,
-        lambda text, found: check_header(text, form.columns, found),
+        lambda text, found: check_header(text, form.columns, found), crew, receipt,
     )  # fmt: skip
 
 
@@ -42,12 +50,14 @@ def open_truth_table(
     max_unpacked: int,
     findings: Collector,
     workspace: Workspace,
+    crew: Crew | None = None,
+    receipt: Receipt | None = None,
 ) -> Table | None:
     """The index of a host's table; columns in any order, Height and Width may be there."""
     roles = {**form.columns, **SIZE_COLUMNS}
     return _open(
         path, label, roles, findings, max_unpacked, workspace,
-        lambda text, found: _check_truth_header(text, form.columns, found),
+        lambda text, found: _check_truth_header(text, form.columns, found), crew, receipt,
     )  # fmt: skip
 
 
@@ -59,6 +69,8 @@ def _open(
     max_unpacked: int,
     workspace: Workspace,
     header_holds: Callable[[TextTable, Collector], bool],
+    crew: Crew | None,
+    receipt: Receipt | None,
 ) -> Table | None:
     plain = plain_file(existing(path, workspace), label, findings, max_unpacked, workspace)
     if plain is None:
@@ -68,11 +80,11 @@ def _open(
     trial = Collector(findings.cap)
     try:
         text = open_any_text(plain, label, ids, trial, workspace)
-        table = build_index(text, roles, trial) if text and header_holds(text, trial) else None
+        table = build_index(text, roles, trial, crew, receipt) if text and header_holds(text, trial) else None
     except QuotedText:
         trial = Collector(findings.cap)
         text = rewritten(plain, label, trial, workspace)
-        table = build_index(text, roles, trial) if text and header_holds(text, trial) else None
+        table = build_index(text, roles, trial, crew) if text and header_holds(text, trial) else None
     findings.absorb(trial)
     return table
 

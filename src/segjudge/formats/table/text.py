@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import sys
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from segjudge import kernels
+from segjudge.crew import Crew
 from segjudge.findings import Where
 from segjudge.formats.opening import ByteFile
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from segjudge.findings import Collector
     from segjudge.formats.opening import Workspace
+    from segjudge.formats.receipts import Receipt
 
 __all__ = [
     "Block",
@@ -35,6 +38,7 @@ __all__ = [
 ]
 
 _BLOCK = 1 << 22
+_MARGIN = 1 << 16  # read beyond a piece at once, for its last record mostly ends there
 _LONGEST_LINE = 1 << 28
 _BOM = b"\xef\xbb\xbf"
 _UNIT, _RECORD = 0x1F, 0x1E  # separators of rewritten tables: they occur in no text that people write
@@ -62,42 +66,70 @@ class TextTable:
         """How many fields stand in front of the table's own."""
         return int(self.numbered)
 
-    def blocks(self, findings: Collector) -> Iterator[Block]:
-        """The records, some megabytes at a time; raises QuotedText at the first quote sign."""
-        fields = len(self.header) + self.shift
-        offset, row, size = self.first, 2, self.file.size
-        room = _BLOCK
-        while offset < size:
-            data = self.file.read(min(room, size - offset), offset)
-            if not data:
+    def blocks(
+        self, findings: Collector, crew: Crew | None = None, receipt: Receipt | None = None
+    ) -> Iterator[Block]:
+        """The records, some megabytes at a time; raises QuotedText at the first quote sign.
+
+        Pieces of the file are cut into records by the crew, each byte read once. Who works alone adds them
+        to the receipt on the way.
+        """
+        size, row = self.file.size, 2
+        running = receipt.running(self.file.path) if receipt is not None else None
+        if running is not None:
+            running.add(self.file.read(self.first, 0))
+        places = ((begin, min(begin + _BLOCK, size)) for begin in range(self.first, size, _BLOCK))
+        for piece in (crew or Crew()).in_order(self._piece, places):
+            if running is not None:
+                running.add(piece.own)
+            if piece.flags & kernels.QUOTED and not self.numbered:
+                raise QuotedText
+            if piece.flags & kernels.WIDE:
+                self._check_text(piece.block.text.tobytes(), row, findings)
+            if len(piece.block.starts):
+                yield dataclasses.replace(piece.block, row=row)
+                row += len(piece.block.starts)
+            if piece.endless:
+                self._too_long(findings, row)
                 return
-            last = offset + len(data) >= size
-            whole = len(data) if last else data.rfind(bytes([self.terminator])) + 1
-            if not whole:
-                if room >= _LONGEST_LINE:
-                    self._too_long(findings, row)
-                    return
-                room *= 4
-                continue
-            room = _BLOCK
-            self._check_text(data, row, findings)
-            text = np.frombuffer(data, np.uint8, whole)
-            starts, ends, found = kernels.index_records(text, self.separator, self.terminator, fields)
-            yield Block(text, offset, row, starts, ends, found)
-            offset += whole
-            row += len(starts)
+        if running is not None:
+            running.finish(size)
+
+    def _piece(self, begin: int, end: int) -> _Piece:
+        """The records that begin between these places of the file, the last one to its end."""
+        lead = int(begin > self.first)  # the byte before says whether a record begins at once
+        nominal = lead + end - begin
+        data = self.file.read(nominal + _MARGIN, begin - lead)
+        own = memoryview(data)[lead:nominal]
+        mark = bytes([self.terminator])
+        start = data.find(mark, 0, nominal - 1) + 1 if lead else 0
+        if (lead and not start) or start >= len(data):
+            return _Piece(own, self._block(b"", 0, 0, begin)[0])
+        stop = data.find(mark, nominal - 1) + 1 if len(data) > nominal else len(data)
+        room = _MARGIN
+        while not stop and len(data) - start <= _LONGEST_LINE:
+            room = min(4 * room, len(data))
+            more = self.file.read(room, begin - lead + len(data))
+            data += more
+            stop = data.find(mark, len(data) - len(more)) + 1 if more else len(data)
+        endless = not stop
+        if endless:  # what stands before that line is a table all the same
+            stop = max(data.rfind(mark, start, nominal) + 1, start)
+        return _Piece(own, *self._block(data, start, stop, begin - lead + start), endless=endless)
+
+    def _block(self, data: bytes, start: int, stop: int, offset: int) -> tuple[Block, int]:
+        text = np.frombuffer(data, np.uint8)[start:stop]
+        fields = len(self.header) + self.shift
+        starts, ends, found, flags = kernels.index_records(text, self.separator, self.terminator, fields)
+        return Block(text, offset, 0, starts, ends, found), flags
 
     def ends_with_newline(self) -> bool:
         """Whether the last record is closed."""
         return self.file.read(1, max(self.file.size - 1, 0)) in {b"\n", b"\r"}
 
     def _check_text(self, data: bytes, row: int, findings: Collector) -> None:
-        if not self.numbered and b'"' in data:
-            raise QuotedText
-        if data.isascii():
-            return
         try:
-            data[: data.rfind(bytes([self.terminator])) + 1 or None].decode("utf-8")
+            data.decode("utf-8")
         except UnicodeDecodeError as error:
             line = row + data.count(b"\n", 0, error.start)
             not_utf8(
@@ -132,6 +164,16 @@ class Block:
     def begins(self, column: int) -> NDArray[np.int64]:
         """Where this field of each record begins."""
         return self.starts if column == 0 else self.ends[:, column - 1] + 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """What a worker has found in a piece of the file; which line it begins at, nobody knows yet."""
+
+    own: memoryview  # the bytes of the piece itself
+    block: Block
+    flags: int = 0
+    endless: bool = False  # a line that is no line of a table
 
 
 def open_text(path: Path, label: str, findings: Collector) -> TextTable | None:

@@ -1,0 +1,64 @@
+"""How the judging verbs set to work: the crew, and what it does while the libraries load."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from segjudge.crew import Crew
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from segjudge.formats.receipts import Receipt
+
+__all__ = ["begun_receipts", "side_by_side", "start", "worker_count"]
+
+First = TypeVar("First")
+Second = TypeVar("Second")
+
+_SWITCH = 0.001  # seconds: kernels come back for the interpreter's lock every few milliseconds
+
+
+def start(workers: int | None) -> Crew:
+    """A crew of as many workers as were asked for, else of one for each core."""
+    # Nothing in judging multiplies matrices: numpy's threads for that cost more than all of its start.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    crew = Crew(worker_count(workers))
+    if crew.workers > 1:
+        sys.setswitchinterval(_SWITCH)
+    return crew
+
+
+def worker_count(workers: int | None) -> int:
+    """How many workers: those asked for, else one for each core."""
+    if workers is not None:
+        return workers
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+
+
+def begun_receipts(crew: Crew, *paths: str) -> list[Receipt | None]:
+    """Receipts of the files, which a crew of several works out from now on; a folder's has time."""
+    from segjudge.formats.receipts import Receipt  # noqa: PLC0415 - only a score has receipts
+
+    receipts = [Receipt(Path(path)) if Path(path).is_file() else None for path in paths]
+    for receipt in receipts:
+        if receipt is not None:
+            receipt.begin(crew)
+    return receipts
+
+
+def side_by_side(
+    crew: Crew, first: Callable[[], First], second: Callable[[], Second]
+) -> tuple[First, Second]:
+    """The results of both, at the same time where there is more than one worker."""
+    if crew.workers == 1:
+        return first(), second()
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - one worker needs none
+
+    # These two send their work to the crew and wait: they are no workers themselves.
+    with ThreadPoolExecutor(1, "segjudge-opening") as other:
+        waiting = other.submit(second)
+        return first(), waiting.result()

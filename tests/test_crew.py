@@ -1,0 +1,170 @@
+"""A file is cut, indexed and hashed the same by one worker and by several, whatever the pieces are."""
+
+import hashlib
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import segjudge as sj
+from segjudge.crew import Crew
+from segjudge.findings import Collector
+from segjudge.formats.receipts import Receipt
+from segjudge.formats.table import text as tables
+from segjudge.formats.table.text import QuotedText, open_text
+
+TRUTH = "ImageId,LabelId,EncodedPixels,Height,Width\n" + "".join(
+    f"img_{n},33,{n} 3|{n + 20} 4|,9,{n + 60}\n" for n in range(40)
+)
+SUBMISSION = "ImageId,LabelId,Confidence,PixelCount,EncodedPixels\n" + "".join(
+    f"img_{n},33,0.{n + 10},7,{n} 3|{n + 21} 4|\n" for n in range(40)
+)
+
+
+@pytest.fixture
+def contest(tmp_path):
+    paths = tmp_path / "truth.csv", tmp_path / "submission.csv"
+    for path, text in zip(paths, (TRUTH, SUBMISSION), strict=True):
+        path.write_text(text)
+    return paths
+
+
+def records(path, workers, findings):
+    """Line, place and fields of every record, or "quoted"."""
+    table = open_text(path, "t.csv", findings)
+    if table is None:
+        return None
+    found = []
+    try:
+        with Crew(workers) as crew:
+            for block in table.blocks(findings, crew):
+                for number in range(len(block.starts)):
+                    cells = [block.cell(number, column) for column in range(len(table.header))]
+                    where = block.row + number, block.offset + int(block.starts[number])
+                    found.append((*where, int(block.found[number]), cells))
+    except QuotedText:
+        return "quoted"
+    return found
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text('ab,\n\r"ä', max_size=60), st.integers(1, 12), st.integers(1, 9), st.integers(1, 3))
+def test_records_do_not_depend_on_pieces_or_workers(tmp_path_factory, text, block, margin, workers):
+    path = tmp_path_factory.mktemp("pieces") / "t.csv"
+    path.write_bytes(f"h,i\n{text}".encode())
+    whole = Collector()
+    expected = records(path, 1, whole)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "_BLOCK", block)
+        patch.setattr(tables, "_MARGIN", margin)
+        cut = Collector()
+        assert records(path, workers, cut) == expected
+    assert cut.diagnosis() == whole.diagnosis()
+
+
+def test_a_byte_that_is_no_text_is_found_at_its_line_by_all(tmp_path, monkeypatch):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"h,i\n" + b"a,b\n" * 50 + b"a,\xff\n" + b"a,b\n" * 50)
+    monkeypatch.setattr(tables, "_BLOCK", 16)
+    for workers in (1, 3):
+        findings = Collector()
+        records(path, workers, findings)
+        (finding,) = findings.diagnosis().findings
+        assert (finding.code, finding.where.row) == ("not-utf8", 52)
+
+
+def test_a_line_without_end_is_no_table_for_all(tmp_path, monkeypatch):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"h,i\na,b\n" + b"x" * 5000)
+    monkeypatch.setattr(tables, "_BLOCK", 64)
+    monkeypatch.setattr(tables, "_LONGEST_LINE", 1000)
+    for workers in (1, 3):
+        findings = Collector()
+        assert len(records(path, workers, findings)) == 1
+        assert [(f.code, f.where.row) for f in findings.diagnosis().findings] == [("bad-field-count", 3)]
+
+
+def test_one_worker_means_one_thread(contest, monkeypatch):
+    def refuse(thread):
+        raise AssertionError(f"{thread.name} was started")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    task = sj.load_task("wad-2018")
+    sj.score(task, sj.read_truth(task, contest[0]), sj.read_submission(task, contest[1]), workers=1)
+    assert list(Crew(1).in_order(pow, [(2, 2)])) == [4]
+    with pytest.raises(AssertionError, match="was started"):
+        list(Crew(2).in_order(pow, [(2, 2)]))
+
+
+@pytest.mark.parametrize("block", [1 << 22, 100])
+def test_workers_change_neither_score_nor_receipt(contest, block, monkeypatch):
+    monkeypatch.setattr(tables, "_BLOCK", block)
+    task = sj.load_task("wad-2018")
+    results = []
+    for workers in (1, 2, 5):
+        with Crew(workers) as crew:
+            sides = [
+                read(task, path, workers=crew, receipt=Receipt(path))
+                for read, path in zip((sj.read_truth, sj.read_submission), contest, strict=True)
+            ]
+            results.append(sj.score(task, *sides, workers=crew).to_json())
+    assert results[0] == results[1] == results[2]
+    for side, path in zip(("truth", "submission"), contest, strict=True):
+        expected = hashlib.sha256(path.read_bytes()).hexdigest()
+        assert results[0]["receipt"][side] == f"sha256:{expected}"
+
+
+def hashed_while_read(path):
+    receipt = Receipt(path)
+    running = receipt.running(path)
+    data = path.read_bytes()
+    running.add(data[:5])
+    running.add(memoryview(data)[5:])
+    running.finish(len(data))
+    return receipt
+
+
+def hashed_beside(path):
+    receipt = Receipt(path)
+    with Crew(2) as crew:
+        receipt.begin(crew)
+        assert receipt.running(path) is None
+        receipt.value()
+    return receipt
+
+
+def hashed_by_a_crew_that_left(path):
+    receipt = Receipt(path)
+    crew = Crew(2)
+    crew._stopped.set()
+    receipt.begin(crew)
+    return receipt
+
+
+@pytest.mark.parametrize("way", [Receipt, hashed_while_read, hashed_beside, hashed_by_a_crew_that_left])
+def test_every_way_leads_to_the_same_receipt(tmp_path, way):
+    path = tmp_path / "some.csv"
+    path.write_bytes(bytes(range(256)) * 300)
+    assert way(path).value() == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_reader_that_missed_bytes_settles_nothing(tmp_path):
+    path = tmp_path / "some.csv"
+    path.write_bytes(b"abc")
+    receipt = Receipt(path)
+    running = receipt.running(path)
+    running.add(b"ab")
+    running.finish(3)
+    assert receipt.value() == hashlib.sha256(b"abc").hexdigest()
+    assert Receipt(path).running(Path("another.csv")) is None
+
+
+def test_a_file_that_goes_the_careful_way_has_the_same_receipt(tmp_path):
+    path = tmp_path / "s.csv"
+    path.write_text(SUBMISSION.replace("img_39", '"img_39"'))
+    task = sj.load_task("wad-2018")
+    opened = sj.read_submission(task, path, receipt=Receipt(path))
+    assert len(opened.source.image_ids) == 40
+    assert opened.digest() == "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
