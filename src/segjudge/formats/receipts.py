@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Receipt"]
 
-_BLOCK = 1 << 23  # large, for between two blocks other threads may hold the interpreter's lock
+_BLOCK = 1 << 22  # large, for between two blocks other threads may hold the interpreter's lock
 
 
 class Receipt:

@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import io
 import sys
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -78,7 +79,9 @@ class TextTable:
         running = receipt.running(self.file.path) if receipt is not None else None
         if running is not None:
             running.add(self.file.read(self.first, 0))
-        places = ((begin, min(begin + _BLOCK, size)) for begin in range(self.first, size, _BLOCK))
+        # Buffers go round: fresh memory for each piece would cost as much as cutting it into records.
+        rooms: deque[bytearray] = deque()
+        places = ((begin, min(begin + _BLOCK, size), rooms) for begin in range(self.first, size, _BLOCK))
         for piece in (crew or Crew()).in_order(self._piece, places):
             if running is not None:
                 running.add(piece.own)
@@ -92,32 +95,35 @@ class TextTable:
             if piece.endless:
                 self._too_long(findings, row)
                 return
+            rooms.append(piece.room)
         if running is not None:
             running.finish(size)
 
-    def _piece(self, begin: int, end: int) -> _Piece:
+    def _piece(self, begin: int, end: int, rooms: deque[bytearray]) -> _Piece:
         """The records that begin between these places of the file, the last one to its end."""
+        room = rooms.popleft() if rooms else bytearray(_BLOCK + _MARGIN + 1)
         lead = int(begin > self.first)  # the byte before says whether a record begins at once
         nominal = lead + end - begin
-        data = self.file.read(nominal + _MARGIN, begin - lead)
-        own = memoryview(data)[lead:nominal]
-        mark = bytes([self.terminator])
-        start = data.find(mark, 0, nominal - 1) + 1 if lead else 0
-        if (lead and not start) or start >= len(data):
-            return _Piece(own, self._block(b"", 0, 0, begin)[0])
-        stop = data.find(mark, nominal - 1) + 1 if len(data) > nominal else len(data)
-        room = _MARGIN
-        while not stop and len(data) - start <= _LONGEST_LINE:
-            room = min(4 * room, len(data))
-            more = self.file.read(room, begin - lead + len(data))
-            data += more
-            stop = data.find(mark, len(data) - len(more)) + 1 if more else len(data)
+        size = self.file.read_into(memoryview(room)[: nominal + _MARGIN], begin - lead)
+        own, mark = memoryview(room)[lead : min(nominal, size)], bytes([self.terminator])
+        start = room.find(mark, 0, min(nominal - 1, size)) + 1 if lead else 0
+        if (lead and not start) or start >= size:
+            return _Piece(room, own, self._block(b"", 0, 0, begin)[0])
+        data: bytearray | bytes = room
+        stop = room.find(mark, nominal - 1, size) + 1 if size > nominal else size
+        step = _MARGIN
+        while not stop and size - start <= _LONGEST_LINE:
+            step = min(4 * step, size)
+            more = self.file.read(step, begin - lead + size)
+            data = bytes(memoryview(data)[:size]) + more
+            size += len(more)
+            stop = data.find(mark, size - len(more)) + 1 if more else size
         endless = not stop
         if endless:  # what stands before that line is a table all the same
             stop = max(data.rfind(mark, start, nominal) + 1, start)
-        return _Piece(own, *self._block(data, start, stop, begin - lead + start), endless=endless)
+        return _Piece(room, own, *self._block(data, start, stop, begin - lead + start), endless=endless)
 
-    def _block(self, data: bytes, start: int, stop: int, offset: int) -> tuple[Block, int]:
+    def _block(self, data: bytes | bytearray, start: int, stop: int, offset: int) -> tuple[Block, int]:
         text = np.frombuffer(data, np.uint8)[start:stop]
         fields = len(self.header) + self.shift
         starts, ends, found, flags = kernels.index_records(text, self.separator, self.terminator, fields)
@@ -147,7 +153,10 @@ class TextTable:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some whole records: their bytes, where they lie in the file, and where their fields end."""
+    """Some whole records: their bytes, where they lie in the file, and where their fields end.
+
+    The bytes are there until the next block is asked for.
+    """
 
     text: NDArray[np.uint8]
     offset: int  # of the block in the file
@@ -170,6 +179,7 @@ class Block:
 class _Piece:
     """What a worker has found in a piece of the file; which line it begins at, nobody knows yet."""
 
+    room: bytearray  # where it was read into
     own: memoryview  # the bytes of the piece itself
     block: Block
     flags: int = 0
