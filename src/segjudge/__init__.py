@@ -11,6 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from segjudge.errors import (
+    ClusterError,
     MaskError,
     MissingExtra,
     SegjudgeError,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ClusterError",
     "CocoRle",
     "Diagnosis",
     "Finding",

@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segjudge.findings import Collector, Where
+from segjudge.formats.source import Divisible, Part
+from segjudge.images import Images
 from segjudge.metrics import AveragePrecision
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from segjudge.contest import Contest
-    from segjudge.formats.source import Source
-    from segjudge.images import Images
+    from segjudge.formats.source import Reading
     from segjudge.instances import Instances
     from segjudge.masks import Masks
     from segjudge.task import Task
@@ -51,8 +52,8 @@ class Reader:
 
     task: Task
     images: Images
-    submission: Source | None
-    truth: Source | None
+    submission: Reading | None
+    truth: Reading | None
     submission_label: str
     truth_label: str
     cap: int | None
@@ -71,8 +72,11 @@ class Reader:
             cap,
         )
 
-    def run(self, places: Integers, *, scored: bool) -> Outcome:
-        """One chunk of images, checked, and tallied where it is scored."""
+    def run(self, places: Integers, *, scored: bool, numbers: Integers | None = None) -> Outcome:
+        """One chunk of images, checked, and tallied where it is scored.
+
+        `numbers` are the images' places among all, where those of this reader are others.
+        """
         found, faults = Collector(self.cap), Collector(self.cap)
         predictions = truths = None
         if self.submission is not None:
@@ -90,7 +94,7 @@ class Reader:
             return Outcome(None, found, faults)
         tally = None
         if predictions is not None and not found.errors and not faults.errors:
-            tally = self.task.metric.tally(truths, predictions, places)
+            tally = self.task.metric.tally(truths, predictions, places if numbers is None else numbers)
         filled = truths.masks.areas > 0
         return Outcome(
             tally,
@@ -99,6 +103,18 @@ class Reader:
             int((filled & ~truths.ignored).sum()),
             int((filled & truths.ignored).sum()),
             0 if predictions is None else int((predictions.masks.areas > 0).sum()),
+        )
+
+    def part(self, places: Integers, *, carried: bool) -> Reader:
+        """A reader of these images alone, numbered anew from 0, to be sent elsewhere."""
+        return Reader(
+            self.task,
+            Images.of(()),
+            _part_of(self.submission, places, carried=carried),
+            _part_of(self.truth, places, carried=carried),
+            self.submission_label,
+            self.truth_label,
+            self.cap,
         )
 
     def _check_truths(self, truths: Instances, faults: Collector) -> None:
@@ -110,6 +126,12 @@ class Reader:
             _find_overlaps(truths, group, faults, self.truth_label, "error")
         elif getattr(self.task.submission, "overlapping", None) is not None:
             _find_overlaps(truths, truths.image, faults, self.truth_label, "warning")
+
+
+def _part_of(side: Reading | None, places: Integers, *, carried: bool) -> Reading | None:
+    if side is None:
+        return None
+    return side.part(places, carried=carried) if isinstance(side, Divisible) else Part(side, places)
 
 
 def plan(contest: Contest, *, with_truth: bool) -> list[tuple[Integers, bool]]:

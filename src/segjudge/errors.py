@@ -6,6 +6,7 @@
     ├── TruthError               the host's truth is at fault; carries `.diagnosis`
     ├── SubmissionError          the participant's submission is at fault; carries `.diagnosis`
     ├── MaskError                text or arrays that are no mask in the named encoding
+    ├── ClusterError             the machines that were to share the work did not do it
     └── MissingExtra             an optional library is not installed; names the pip command
 
 A participant's mistake never appears as anything but `SubmissionError` (or as findings).
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from segjudge.findings import Diagnosis
 
 __all__ = [
+    "ClusterError",
     "MaskError",
     "MissingExtra",
     "SegjudgeError",
@@ -82,6 +84,12 @@ class MaskError(SegjudgeError, ValueError):
     """Text or arrays that are no mask in the named encoding."""
 
     kind = "mask"
+
+
+class ClusterError(SegjudgeError):
+    """The machines that were to share the work cannot be reached, or did not do it."""
+
+    kind = "cluster"
 
 
 class MissingExtra(SegjudgeError, ImportError):  # noqa: N818 - the name says what is missing

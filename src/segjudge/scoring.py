@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from fractions import Fraction
 
+    from segjudge.cluster import Cluster
     from segjudge.findings import Diagnosis
     from segjudge.images import Images
     from segjudge.loading import Submission, Truth
@@ -175,13 +176,16 @@ def score(
     usage: str | None = None,
     by: Iterable[str] | None = None,
     workers: int | Crew = 1,
+    cluster: Cluster | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Result:
     """The score of a submission, exactly as the page defines it, after the checks that `check` makes.
 
-    `by` asks for parts: class, threshold, image; without it all that the task has are there. Raises
+    `by` asks for parts: class, threshold, image; without it all that the task has are there. The work goes
+    to so many `workers` here, or to a `cluster`: the address of a Dask scheduler, a `distributed.Client` or
+    any executor of `concurrent.futures`; the result is the same to the last bit. Raises
     SubmissionError with `.diagnosis` if anything refuses the submission, TruthError if the truth is at
-    fault, UsageError for parts that the task lacks.
+    fault, UsageError for parts that the task lacks, ClusterError if the cluster does not do its work.
     """
     parts = _parts(task, by)
     truth, submission = truth.afresh(), submission.afresh()
@@ -191,7 +195,7 @@ def score(
         contest = Contest.join(task, submission, truth, images, usage)
         if truth.source is None or not truth.findings.diagnosis().ok:
             _refuse_faulty(truth)
-        run = _run(contest, crew, progress)
+        run = _run(contest, crew, cluster, progress)
         _refuse_faulty(truth)
         diagnosis = submission.findings.diagnosis()
         if not diagnosis.ok:
@@ -221,7 +225,9 @@ class _Run:
     counts: dict[str, int]
 
 
-def _run(contest: Contest, crew: Crew, progress: Callable[[int, int], None] | None) -> _Run:
+def _run(
+    contest: Contest, crew: Crew, cluster: Cluster | None, progress: Callable[[int, int], None] | None
+) -> _Run:
     """All chunks of a contest: findings to both sides, tallies and counts."""
     truth, submission = contest.truth, contest.submission
     run = _Run([], {"images": int(contest.scored.sum()), "truths": 0, "ignored": 0, "predictions": 0})
@@ -230,7 +236,13 @@ def _run(contest: Contest, crew: Crew, progress: Callable[[int, int], None] | No
     reader = Reader.of(contest, submission.findings.cap, with_truth=True)
     chunks = plan(contest, with_truth=True)
     processes = truth.source.holds_gil or submission.source.holds_gil
-    for number, outcome in enumerate(outcomes(reader, chunks, crew, processes=processes), start=1):
+    if cluster is None:
+        found = outcomes(reader, chunks, crew, processes=processes)
+    else:
+        from segjudge.cluster import outcomes as on_cluster  # noqa: PLC0415 - few scores need one
+
+        found = on_cluster(reader, chunks, cluster)
+    for number, outcome in enumerate(found, start=1):
         submission.findings.absorb(outcome.submission)
         truth.findings.absorb(outcome.truth)
         if outcome.tally is not None:

@@ -50,6 +50,11 @@ workers_option = click.option(
     metavar="N",
     help="Threads or processes; default: all cores.",
 )
+cluster_option = click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Share the work with a Dask cluster: its scheduler's address, or scheduler file.",
+)
 task_argument = click.argument("task")
 submission_argument = click.argument("submission")
 truth_argument = click.argument("truth")

@@ -11,7 +11,7 @@ from typing import Any
 __all__ = ["examine"]
 
 _CORE = ("numpy", "pillow", "click", "rich")
-_EXTRAS = {"parquet": "pyarrow"}
+_EXTRAS = {"parquet": "pyarrow", "cluster": "distributed"}
 
 
 def examine() -> dict[str, Any]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from contextlib import ExitStack
 
 import click
 
 from segjudge.cli import printing
 from segjudge.cli.choices import (
+    cluster_option,
     collector,
     common,
     images_option,
@@ -21,7 +23,7 @@ from segjudge.cli.choices import (
     workers_option,
 )
 from segjudge.cli.running import Output, finish
-from segjudge.cli.working import begun_receipts, side_by_side, start
+from segjudge.cli.working import begun_receipts, on_cluster, side_by_side, start
 from segjudge.errors import SegjudgeError, SubmissionError, UsageError
 
 __all__ = ["check", "check_truth", "doctor", "score", "show", "tasks"]
@@ -151,6 +153,7 @@ def check_truth(
 @click.option("--by", metavar="PARTS", default="", help="Also by class, threshold, image (comma-separated).")
 @set_option
 @workers_option
+@cluster_option
 @click.option("--fail-under", type=float, metavar="X", help="Exit with status 1 if the score is below X.")
 @common
 def score(
@@ -163,6 +166,7 @@ def score(
     by: str,
     settings: tuple[str, ...],
     workers: int | None,
+    cluster: str | None,
     fail_under: float | None,
     as_json: bool,
     quiet: bool,
@@ -172,12 +176,13 @@ def score(
     one_stdin(truth, submission, manifest)
     if fail_under is not None and math.isnan(fail_under):
         raise UsageError("--fail-under wants a number, and nan is none.")
-    with start(workers) as crew:
+    with start(workers) as crew, ExitStack() as leaving:
         receipts = begun_receipts(crew, truth, submission)
 
         from segjudge.loading import read_submission, read_truth  # noqa: PLC0415
         from segjudge.scoring import score as run  # noqa: PLC0415
 
+        client = on_cluster(leaving, cluster)
         loaded = load(task, settings)
         images = read_manifest(loaded, manifest)
         known, opened = side_by_side(
@@ -191,7 +196,7 @@ def score(
                     loaded, known, opened,
                     images=images, usage=usage,
                     by=[part.strip() for part in by.split(",") if part.strip()],
-                    workers=crew, progress=progress,
+                    workers=crew, cluster=client, progress=progress,
                 )  # fmt: skip
         except SubmissionError as error:
             printing.refused(loaded, error, output)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from segjudge.crew import Crew
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import ExitStack
 
     from segjudge.formats.receipts import Receipt
 
-__all__ = ["begun_receipts", "side_by_side", "start", "worker_count"]
+__all__ = ["begun_receipts", "on_cluster", "side_by_side", "start", "worker_count"]
 
 First = TypeVar("First")
 Second = TypeVar("Second")
@@ -48,6 +49,15 @@ def begun_receipts(crew: Crew, *paths: str) -> list[Receipt | None]:
         if receipt is not None:
             receipt.begin(crew)
     return receipts
+
+
+def on_cluster(leaving: ExitStack, address: str | None) -> Any:  # noqa: ANN401 - distributed is an extra
+    """A client of the cluster until the verb leaves; None where none was asked for."""
+    if address is None:
+        return None
+    from segjudge.cluster import connected  # noqa: PLC0415 - few scores need one
+
+    return leaving.enter_context(connected(address))
 
 
 def side_by_side(

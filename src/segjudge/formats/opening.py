@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import lzma
 import os
+import re
 import shutil
 import struct
 import sys
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from segjudge.errors import UsageError
+from segjudge.errors import MissingExtra, UsageError
 from segjudge.findings import Where
 
 if TYPE_CHECKING:
@@ -28,10 +29,11 @@ if TYPE_CHECKING:
 
     from segjudge.findings import Collector
 
-__all__ = ["ByteFile", "Workspace", "existing", "plain_file"]
+__all__ = ["ByteFile", "HeldBytes", "Workspace", "existing", "is_url", "plain_file"]
 
 _BLOCK = 1 << 20
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _LEFT_OUT = ("__MACOSX/", ".DS_Store", "/")
 
 # What the standard library raises on archives that someone has damaged or made up.
@@ -128,6 +130,28 @@ class ByteFile:
         self._fd = -1
 
 
+@dataclass(frozen=True, slots=True)
+class HeldBytes:
+    """Bytes in memory that are read like a file's."""
+
+    data: bytes
+
+    def read(self, count: int, offset: int) -> bytes:
+        """See `ByteFile`."""
+        return self.data[offset : offset + count]
+
+    def read_into(self, buffer: memoryview, offset: int) -> int:
+        """See `ByteFile`."""
+        part = self.read(len(buffer), offset)
+        buffer[: len(part)] = part
+        return len(part)
+
+    @property
+    def size(self) -> int:
+        """See `ByteFile`."""
+        return len(self.data)
+
+
 _seeking = threading.Lock()
 
 
@@ -149,18 +173,47 @@ def _read_into(fd: int, buffer: memoryview, offset: int) -> int:
 
 
 def existing(path: str | Path, workspace: Workspace) -> Path:
-    """The path, or standard input written to a temporary file; raises UsageError if nothing is there."""
+    """The path; raises UsageError if nothing is there.
+
+    Standard input and what a URL names (`s3://…`, `https://…`) are written to a temporary file.
+    """
     if str(path) == "-":
         spooled = workspace.new_file()
         with spooled.open("wb") as out:
             shutil.copyfileobj(sys.stdin.buffer, out, _BLOCK)
         return spooled
+    if is_url(path):
+        return _fetched(str(path), workspace)
     found = Path(path)
     if not found.exists():
         raise UsageError(
             f"There is no file or folder {str(path)!r}.", "Check the spelling and the folder you are in."
         )
     return found
+
+
+def is_url(path: str | Path) -> bool:
+    """Whether a path names something elsewhere: a scheme and `://`."""
+    return isinstance(path, str) and _URL.match(path) is not None
+
+
+def _fetched(url: str, workspace: Workspace) -> Path:
+    """A temporary copy of what fsspec finds at a URL."""
+    try:
+        import fsspec  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise MissingExtra("cluster", "Reading a URL") from None
+    target = workspace.new_file()
+    try:
+        with fsspec.open(url, "rb") as source, target.open("wb") as out:
+            shutil.copyfileobj(source, out, _BLOCK)
+    except ImportError as error:
+        raise UsageError(
+            f"{url!r} cannot be read: {error}.", "Install the package that it names beside segjudge."
+        ) from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{url!r} cannot be read: {error}.", "Check the URL and your access.") from None
+    return target
 
 
 def plain_file(

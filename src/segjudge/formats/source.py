@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from segjudge.images import Images
     from segjudge.instances import Instances
 
-__all__ = ["Chunk", "Entries", "Source"]
+__all__ = ["Chunk", "Divisible", "Entries", "Part", "Reading", "Source"]
 
 Integers = NDArray[np.int64]
 
@@ -38,7 +38,36 @@ class Entries:
     empty: NDArray[np.bool_]  # (R,) the row says that there is no mask
 
 
-class Source(Protocol):
+class Reading(Protocol):
+    """Instances that can be read, some images at a time."""
+
+    def read(self, places: Integers, cap: int | None) -> Chunk:
+        """The instances of the images at these places; images that it does not name have none."""
+        ...
+
+
+@runtime_checkable
+class Divisible(Protocol):
+    """A source that gives away some images with what it knows of them, and nothing else."""
+
+    def part(self, places: Integers, *, carried: bool) -> Reading:
+        """These images alone, numbered anew from 0; carried, with the bytes of their masks."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some images of a source that is sent as a whole, numbered anew from 0."""
+
+    source: Reading
+    places: Integers
+
+    def read(self, places: Integers, cap: int | None) -> Chunk:
+        """See `Reading`."""
+        return self.source.read(self.places[places], cap)
+
+
+class Source(Reading, Protocol):
     """Instances that lie somewhere; what is known of them before any mask is read.
 
     Sources can be pickled, so that a worker process reads for itself.
@@ -65,8 +94,4 @@ class Source(Protocol):
 
     def bind(self, images: Images) -> None:
         """Learn the competition's images: sizes, and the places by which chunks are asked for."""
-        ...
-
-    def read(self, places: Integers, cap: int | None) -> Chunk:
-        """The instances of the images at these places; images that it does not name have none."""
         ...

@@ -54,7 +54,7 @@ class Table:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def kept(self, places: NDArray[np.bool_]) -> Table:
+    def kept(self, places: NDArray[np.bool_] | Integers) -> Table:
         """The rows at these places alone."""
         columns = (
             "image", "rows", "begins", "ends", "class_ids", "confidences", "pixel_counts", "heights", "widths"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,7 +13,9 @@ from numpy.typing import NDArray
 from segjudge import kernels
 from segjudge.codecs import Rle, Scratch
 from segjudge.findings import Collector, Where
+from segjudge.formats.opening import ByteFile, HeldBytes
 from segjudge.formats.source import Chunk
+from segjudge.images import Images
 from segjudge.instances import Instances
 from segjudge.masks import ragged
 
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from segjudge.formats.table.index import Table
-    from segjudge.images import Images
     from segjudge.masks import Masks
 
 __all__ = ["TableSource", "sizes_of_rows"]
@@ -124,6 +126,36 @@ class TableSource:
             ),
             findings,
         )
+
+    def part(self, places: Integers, *, carried: bool) -> TableSource:
+        """See `Divisible`: the rows of these images, and the text of their cells if it is to be carried."""
+        begins, ends = self._bounds[places], self._bounds[places + 1]
+        chosen = self._order[ragged(begins, ends)]
+        ids = tuple(self._ids[place] for place in places.tolist())
+        image = np.repeat(np.arange(len(places)), ends - begins)
+        table = dataclasses.replace(self.table.kept(chosen), image=image, image_ids=ids)
+        if not carried:
+            file = self.table.text.file
+            if isinstance(file, ByteFile):
+                text = dataclasses.replace(self.table.text, file=ByteFile(file.path.absolute()))
+                table = dataclasses.replace(table, text=text)
+        else:
+            cells = self._cells(chosen)
+            text = dataclasses.replace(self.table.text, file=HeldBytes(cells.text.tobytes()))
+            table = dataclasses.replace(table, text=text, begins=cells.begins, ends=cells.ends)
+        part = TableSource(
+            table,
+            self.rle,
+            runs_column=self.runs_column,
+            unsorted=self.unsorted,
+            empty=self.empty,
+            classed=self.classed,
+            semantic=self.semantic,
+            ignored=self.ignored,
+            shapes=self._shapes[places],
+        )
+        part.bind(Images.of(ids, part.shapes))
+        return part
 
     def _scratch(self) -> Scratch:
         if not hasattr(self._local, "scratch"):

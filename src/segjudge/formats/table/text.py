@@ -15,7 +15,7 @@ import numpy as np
 from segjudge import kernels
 from segjudge.crew import Crew
 from segjudge.findings import Where
-from segjudge.formats.opening import ByteFile
+from segjudge.formats.opening import ByteFile, HeldBytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -54,7 +54,7 @@ class QuotedText(Exception):  # noqa: N818 - a signal, not a fault
 class TextTable:
     """Where the records of a table lie, and how they are cut."""
 
-    file: ByteFile
+    file: ByteFile | HeldBytes
     label: str
     header: tuple[str, ...]
     first: int  # offset of the first record behind the header
@@ -76,7 +76,8 @@ class TextTable:
         to the receipt on the way.
         """
         size, row = self.file.size, 2
-        running = receipt.running(self.file.path) if receipt is not None else None
+        path = self.file.path if isinstance(self.file, ByteFile) else None
+        running = receipt.running(path) if receipt is not None and path is not None else None
         if running is not None:
             running.add(self.file.read(self.first, 0))
         # Buffers go round: fresh memory for each piece would cost as much as cutting it into records.

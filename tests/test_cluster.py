@@ -1,0 +1,260 @@
+"""A cluster gives what one process gives, to the last bit, whoever dies on the way."""
+
+import dataclasses
+import gzip
+import os
+import pickle
+import signal
+import sys
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+import segjudge as sj
+from segjudge import chunks
+from segjudge.formats.opening import ByteFile
+from tests.running import segjudge
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+FILES = {
+    "wad-2018": ("truth.csv", "good.csv"),
+    "badlad": ("truth.csv", "good.csv"),
+    "dsb-2018": ("truth.csv", "good.csv"),
+    "emoji": ("truth", "good.zip"),
+}
+
+
+@pytest.fixture(autouse=True)
+def many_chunks(monkeypatch):
+    monkeypatch.setattr(chunks, "_CHUNK", 200)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two worker processes on this machine."""
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
+    ) as local:
+        yield local
+
+
+@pytest.fixture
+def client(cluster):
+    with Client(cluster) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def streets(tmp_path_factory):
+    """A truth and a submission of two hundred images."""
+    folder = tmp_path_factory.mktemp("streets")
+    rng = np.random.default_rng(5)
+    truth, submission = ["ImageId,LabelId,EncodedPixels,Height,Width"], []
+    for image in range(200):
+        for row in range(3):
+            start, length = 50 * row + int(rng.integers(9)), int(rng.integers(5, 40))
+            truth.append(f"i{image},{33 + row},{start} {length}|,30,50")
+            start, length = start + int(rng.integers(3)), length + int(rng.integers(3))
+            submission.append(f"i{image},{33 + row},{rng.random()},{length},{start} {length}|")
+    rng.shuffle(submission)
+    paths = folder / "truth.csv", folder / "submission.csv"
+    header = "ImageId,LabelId,Confidence,PixelCount,EncodedPixels"
+    for path, lines in zip(paths, (truth, [header, *submission]), strict=True):
+        path.write_text("\n".join([*lines, ""]))
+    return paths
+
+
+def scored(name, paths, **how):
+    task = sj.load_task(name)
+    result = sj.score(task, sj.read_truth(task, paths[0]), sj.read_submission(task, paths[1]), **how)
+    return result.to_json()
+
+
+class Elsewhere(Executor):
+    """Runs a task at once, as another process would get it; `change` is what happens to it on the way."""
+
+    def __init__(self, change=lambda task: task):
+        self.change = change
+        self.tasks = []
+
+    def submit(self, work, task):
+        future = Future()
+        task = pickle.loads(pickle.dumps(self.change(task)))
+        self.tasks.append(task)
+        try:
+            future.set_result(pickle.loads(pickle.dumps(work(task))))
+        except sj.SegjudgeError as error:
+            future.set_exception(error)
+        return future
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_task_goes_through_pickle(name):
+    paths = [EXAMPLES / name / file for file in FILES[name]]
+    elsewhere = Elsewhere()
+    assert scored(name, paths, cluster=elsewhere) == scored(name, paths)
+    assert elsewhere.tasks
+
+
+def test_two_processes_of_dask_give_the_same(client, streets):
+    assert scored("wad-2018", streets, cluster=client) == scored("wad-2018", streets)
+
+
+def test_executors_give_the_same(streets):
+    alone = scored("wad-2018", streets)
+    with ThreadPoolExecutor(3) as pool:
+        assert scored("wad-2018", streets, cluster=pool) == alone
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        assert scored("wad-2018", streets, cluster=pool) == alone
+
+
+def test_findings_are_the_same(tmp_path, streets):
+    broken = tmp_path / "s.csv"
+    broken.write_text(streets[1].read_text().replace("|\n", "|0 0|\n", 90).replace("i7,", "other,", 2))
+    diagnoses = []
+    for cluster in (None, Elsewhere()):
+        with pytest.raises(sj.SubmissionError) as caught:
+            scored("wad-2018", [streets[0], broken], cluster=cluster)
+        diagnoses.append(caught.value.diagnosis)
+    assert diagnoses[0] == diagnoses[1]
+    assert "unknown-id" in diagnoses[0].codes()
+    assert diagnoses[0].errors > 90
+
+
+def test_a_task_holds_its_own_rows_and_no_text_where_the_file_is_seen(streets):
+    elsewhere = Elsewhere()
+    scored("wad-2018", streets, cluster=elsewhere)
+    sizes = [len(pickle.dumps(task)) for task in elsewhere.tasks]
+    whole = sum(path.stat().st_size for path in streets)
+    assert len(sizes) > 20
+    assert max(sizes) < whole // 2
+    assert all(len(task.files) == 2 for task in elsewhere.tasks)
+
+
+def unseen(task):
+    """The task as a machine meets it that lacks the files."""
+    files = tuple((f"/nowhere{path}", size) for path, size in task.files)
+    return dataclasses.replace(task, files=files)
+
+
+def other_size(task):
+    return dataclasses.replace(task, files=tuple((path, size + 1) for path, size in task.files))
+
+
+@pytest.mark.parametrize("change", [unseen, other_size])
+def test_workers_that_do_not_see_the_files_are_sent_the_text(streets, change):
+    elsewhere = Elsewhere(change)
+    assert scored("wad-2018", streets, cluster=elsewhere) == scored("wad-2018", streets)
+    last = elsewhere.tasks[-1]
+    assert not last.files
+    assert not isinstance(last.reader.truth.table.text.file, ByteFile)
+
+
+def test_packed_and_quoted_files_give_the_same(tmp_path, streets):
+    packed, quoted = tmp_path / "t.csv.gz", tmp_path / "s.csv"
+    packed.write_bytes(gzip.compress(streets[0].read_bytes()))
+    quoted.write_text(streets[1].read_text().replace("i5,", '"i5",'))
+    for change in (lambda task: task, unseen):
+        got = scored("wad-2018", [packed, quoted], cluster=Elsewhere(change))
+        assert got["score"] == scored("wad-2018", streets)["score"]
+
+
+def test_another_version_is_refused(streets):
+    with pytest.raises(sj.ClusterError, match=r"segjudge .*, this is 0\.0\.0"):
+        scored(
+            "wad-2018", streets, cluster=Elsewhere(lambda task: dataclasses.replace(task, version="0.0.0"))
+        )
+
+
+class Failing(Executor):
+    """Takes some tasks, and then fails: at once, or when it is asked."""
+
+    def __init__(self, error, *, late):
+        self.error, self.late, self.taken = error, late, 0
+
+    def submit(self, work, task):
+        self.taken += 1
+        future = Future()
+        if self.taken <= 5:
+            future.set_result(work(task))
+        elif self.late:
+            future.set_exception(self.error)
+        else:
+            raise self.error
+        return future
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_a_broken_executor_loses_nothing(streets, late):
+    pool = Failing(BrokenExecutor("gone"), late=late)
+    assert scored("wad-2018", streets, cluster=pool) == scored("wad-2018", streets)
+    assert pool.taken > 5
+
+
+def test_what_a_worker_raises_is_told(streets):
+    with pytest.raises(sj.ClusterError, match="MemoryError"):
+        scored("wad-2018", streets, cluster=Failing(MemoryError("full"), late=True))
+
+
+def killing(pids):
+    """A progress callback that kills the next of the processes as the work goes on."""
+    left = list(pids)
+
+    def progress(done, _):
+        if done in {2, 40} and left:
+            os.kill(left.pop(), getattr(signal, "SIGKILL", signal.SIGTERM))
+
+    return progress, left
+
+
+def test_killed_processes_of_a_pool_lose_nothing(streets):
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        pids = {pool.submit(os.getpid).result() for _ in range(20)}
+        progress, left = killing(list(pids)[:1])
+        assert scored("wad-2018", streets, cluster=pool, progress=progress) == scored("wad-2018", streets)
+        assert not left
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the nanny of a killed worker needs long there")
+def test_killed_workers_of_dask_lose_nothing(client, streets):
+    pids = client.run(os.getpid).values()
+    progress, left = killing(pids)
+    assert scored("wad-2018", streets, cluster=client, progress=progress) == scored("wad-2018", streets)
+    assert not left
+
+
+def test_the_command_line_takes_an_address(cluster, streets):
+    arguments = ["score", "wad-2018", *streets, "--json"]
+    shared = segjudge(*arguments, "--cluster", cluster.scheduler_address)
+    assert (shared.status, shared.json) == (0, segjudge(*arguments).json)
+
+
+def test_an_address_without_scheduler_is_told_before_anything_is_read(streets, monkeypatch):
+    monkeypatch.setattr("segjudge.cluster._TIMEOUT", 1)
+    told = segjudge("score", "wad-2018", *streets, "--json", "--cluster", "tcp://127.0.0.1:1")
+    assert (told.status, told.json["error"]["kind"]) == (3, "cluster")
+    assert "dask scheduler" in told.json["error"]["advice"]
+
+
+def test_without_dask_the_extra_is_named(streets, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    told = segjudge("score", "wad-2018", *streets, "--json", "--cluster", "tcp://127.0.0.1:1")
+    assert (told.status, told.json["error"]["kind"]) == (3, "missing-extra")
+    assert "segjudge[cluster]" in told.json["error"]["advice"]
+
+
+def test_a_url_is_read_as_a_file(tmp_path, streets):
+    import fsspec
+
+    memory = fsspec.filesystem("memory")
+    for name, path in zip(("t.csv", "s.csv"), streets, strict=True):
+        memory.pipe(f"/contest/{name}", path.read_bytes())
+    urls = "memory://contest/t.csv", "memory://contest/s.csv"
+    there = segjudge("score", "wad-2018", *urls, "--json")
+    assert (there.status, there.json) == (0, segjudge("score", "wad-2018", *streets, "--json").json)
+    gone = segjudge("score", "wad-2018", "memory://contest/none.csv", streets[1], "--json")
+    assert (gone.status, gone.json["error"]["kind"]) == (2, "usage")
