@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Batch", "Objective"]
 
-_HEAT, _OFFSET, _DEPTH = 60.0, 2.0, 2.0  # weights beside the class loss, which is near 1
+_HEAT, _OFFSET, _DEPTH = 40.0, 0.6, 1.5  # weights beside the class loss, which is near 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ RECIPES: dict[str, Recipe] = {
         validation=24,
     ),
     "wad-2018": Recipe(
-        kind="instances", side=846, crop=256, batch=4, steps=1500, rate=2e-3, stem=True, reduce=2,
+        kind="instances", side=846, crop=160, batch=6, steps=1500, rate=2e-3, stem=True, reduce=2,
         widths=(24, 48, 96, 128, 160), reading="fixed", flips=("left-right",), zoom=1.3, tile=512, views=True,
         validation=16,
         rare=((33, 1.0), (34, 3.0), (35, 2.5), (36, 1.0), (38, 3.0), (39, 3.0), (40, 3.0)),

@@ -22,6 +22,8 @@ Floats = NDArray[np.float32]
 #: Pixels to which an offset of 1 comes; keeps the numbers that the net has to say near 1.
 OFFSET_UNIT = 16.0
 
+_USUAL = np.float32(600)  # pixels of an instance whose pixels weigh twice the background's
+
 
 @dataclass(frozen=True, slots=True)
 class InstanceTargets:
@@ -100,7 +102,10 @@ def instance_targets(sample: Sample, classes: tuple[int, ...]) -> InstanceTarget
 
 
 def _weights(areas: Floats) -> Floats:
-    """(N + 1,) what a pixel of the background and of each instance weighs: few pixels, heavy ones."""
-    usual = np.float32(np.median(areas)) if len(areas) else np.float32(1)
-    weights = np.clip(np.sqrt(usual / np.maximum(areas, 1)), 0.5, 2.5)
+    """(N + 1,) what a pixel of the background and of each instance weighs.
+
+    The metrics count instances, not pixels, so those of few pixels have heavy ones; and background, of which
+    there is most everywhere, is lighter than any.
+    """
+    weights = np.clip(2 * np.sqrt(_USUAL / np.maximum(areas, 1)), 1.3, 6.0)
     return np.concatenate([[1.0], weights]).astype(np.float32)
