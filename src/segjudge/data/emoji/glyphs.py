@@ -71,7 +71,7 @@ class Glyph:
         )
         if box.right <= box.left or box.bottom <= box.top:
             return None
-        scale = max(2, math.ceil(half / placement.size))
+        scale = max(3, math.ceil(half / placement.size))
         # From a pixel of the box back to the drawing, and from there to the glyph's own pixels.
         step = (placement.of(np.array([(1.0, 0.0), (0.0, 1.0)])) - (placement.x, placement.y)).T
         back = np.linalg.inv(step) * half
