@@ -15,15 +15,14 @@ import numpy as np
 
 from segjudge.datasets import open_dataset, split
 from segjudge.errors import SegjudgeError, UsageError
-from segjudge.models.building import initialise, load_weights, save_weights
-from segjudge.models.inference import TorchRunner, outputs_of
-from segjudge.models.judging import Judge, Said, write_manifest
+from segjudge.models.building import initialise
+from segjudge.models.inference import TorchRunner
+from segjudge.models.judging import Judge, write_manifest
 from segjudge.models.recipes import recipe_for
-from segjudge.models.rules import class_ids_of, first_rules
+from segjudge.models.rules import class_ids_of
 from segjudge.models.runs import Plan, Run, library_versions
 from segjudge.models.samples import Samples
-from segjudge.models.sheets import write_sheet
-from segjudge.models.tuning import tuned
+from segjudge.models.validation import Validation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -152,7 +151,7 @@ class _Trainer:
         if not fabric.is_global_zero:
             self.report = lambda _: None  # one voice is enough
         torch.manual_seed(self.plan.seed)
-        dataset, learning, validation = self._open(fabric)
+        dataset, learning, places = self._open(fabric)
         samples = Samples(dataset, learning, self.recipe, self.plan.seed)
         objective = Objective(self.recipe, class_ids_of(self.task, self.recipe))
         net = build_net(self.plan.net, self.recipe, objective.outputs)
@@ -167,6 +166,7 @@ class _Trainer:
             self._load(parts)
         runner = TorchRunner(mean, stride_of(net), fabric.device)
         judge = Judge(self.task, self.recipe, self.data, self.run_folder.manifest)
+        validation = Validation(self.task, self.recipe, self.run_folder, dataset, places, runner, judge)
         with self._interruptible():
             for batch in self._batches(samples, objective, fabric):
                 self._step(fabric, wrapped, optimizer, objective, batch)
@@ -175,13 +175,13 @@ class _Trainer:
                     self.stopping = fabric.broadcast(self.stopping)
                 if self.state.step in self._ends() or self.stopping:
                     if self.state.step in self._ends() and fabric.is_global_zero:
-                        self._epoch(judge, runner, dataset, validation)
+                        self._epoch(validation)
                     self._save(fabric, parts)
                     if self.stopping:
                         raise KeyboardInterrupt
         fabric.barrier()
         if fabric.is_global_zero:
-            self._finish(mean, runner, judge, dataset, validation)
+            self._finish(validation)
         fabric.barrier()
         return self.run_folder.read()
 
@@ -318,13 +318,11 @@ class _Trainer:
 
     # --------------------------------------------------------------------------------------------- epochs
 
-    def _epoch(self, judge: Judge, runner: TorchRunner, dataset: Dataset, validation: list[int]) -> None:
-        """Take the metric, keep the weights if they are the best so far, draw a picture."""
+    def _epoch(self, validation: Validation) -> None:
+        """Take the metric, and the weights if they are the best so far."""
         state = self.state
-        said = list(self._said(runner, dataset, validation, views=False))
-        rules = first_rules(self.task, self.recipe)
-        score = judge.judge(said, rules).score
         number = len(state.rows) + 1
+        score = validation.epoch(number)
         row: dict[str, Any] = {
             "epoch": number,
             "step": state.step,
@@ -337,20 +335,9 @@ class _Trainer:
         state.loss_sum, state.loss_count = 0.0, 0
         if score is not None and score >= state.best:
             state.best = score
-            save_weights(runner.net, self.run_folder.weights)
+            validation.keep()
         self.run_folder.write_metrics(state.rows)
-        self.run_folder.pictures.mkdir(exist_ok=True)
-        target = self.run_folder.pictures / f"epoch-{number:02}.png"
-        write_sheet(target, dataset, validation, said, rules, self.recipe)
         self.report(Progress(state.step, state.steps, row["loss"], self._seconds(), self._remaining(), row))
-
-    def _said(
-        self, runner: TorchRunner, dataset: Dataset, places: list[int], *, views: bool
-    ) -> Iterator[Said]:
-        for place in places:
-            picture = dataset.picture(place)
-            outputs = outputs_of([runner], picture, self.recipe, views=views)
-            yield Said(dataset.image_ids[place], picture.shape[:2], outputs.astype(np.float16))
 
     def _save(self, fabric: Any, parts: dict[str, Any]) -> None:  # noqa: ANN401
         import torch  # noqa: PLC0415
@@ -371,31 +358,12 @@ class _Trainer:
             part.load_state_dict(whole[name])
         self.state = _State(**whole["state"])
 
-    def _finish(
-        self, mean: nn.Module, runner: TorchRunner, judge: Judge, dataset: Dataset, validation: list[int]
-    ) -> None:
-        """Take the best weights, tune the rules, judge once more as `predict` and `score` would."""
-        if self.run_folder.weights.is_file():
-            load_weights(mean, self.run_folder.weights)
-        else:  # nothing has scored: the last weights are as good as any
-            save_weights(mean, self.run_folder.weights)
-        said = list(self._said(runner, dataset, validation, views=self.recipe.views))
-        rules = tuned(self.task, self.recipe, judge, said)
-        result = judge.judge(said, rules)
+    def _finish(self, validation: Validation) -> None:
+        """Tune and judge once more, and write it all down."""
+        scored = [row for row in self.state.rows if row["metric"] is not None]
+        best = max(scored, key=lambda row: (row["metric"], row["epoch"]), default={"epoch": None})
         record = self.run_folder.read()
-        record |= {
-            "steps": self.state.steps,
-            "best_epoch": max(
-                (row for row in self.state.rows if row["metric"] is not None),
-                key=lambda row: (row["metric"], row["epoch"]),
-                default={"epoch": None},
-            )["epoch"],
-            "metric": result.score,
-            "points": result.points,
-            "by_class": {str(key): value for key, value in result.by_class.items()},
-            "views": self.recipe.views,
-            "rules": rules.to_json(),
-        }
+        record |= {"steps": self.state.steps, "best_epoch": best["epoch"], **validation.conclude()}
         record.pop("format", None)
         self.run_folder.write(record)
 
