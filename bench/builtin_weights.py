@@ -46,7 +46,7 @@ SOURCES = {
     "emoji": Source((("drawn", "train", 3000, 910001), ("fonts", "train", 4500, 910002)), 5000, 8, 48),
     "badlad": Source((("drawn", "train", 260, 910001), ("fonts", "train", 240, 910002)), 1200, 6, 16),
     "dsb-2018": Source((("drawn", "all", 600, 910001),), 800, 5, 16),
-    "wad-2018": Source((("drawn", "all", 500, 910001),), 5200, 10, 12),
+    "wad-2018": Source((("drawn", "all", 500, 910001),), 4500, 9, 12),
 }
 
 

@@ -35,7 +35,7 @@ class Recipe:
     tile: int  # pixels a side of a tile when predicting
     views: bool  # whether predictions are averaged over the flips unless one says otherwise
     validation: int  # images that the metric is taken on after each epoch, at most
-    rare: tuple[tuple[int, float], ...] = ()  # class id and how eagerly crops are centred on it
+    rare: tuple[tuple[int, float], ...] = ()  # class id, and how eagerly crops show it where it is present
 
 
 _SMALL = (24, 48, 96, 128)
@@ -58,7 +58,7 @@ RECIPES: dict[str, Recipe] = {
         kind="instances", side=846, crop=160, batch=6, steps=1500, rate=2e-3, stem=True, reduce=2,
         widths=(24, 48, 96, 128, 160), reading="fixed", flips=("left-right",), zoom=1.3, tile=512, views=True,
         validation=16,
-        rare=((33, 1.0), (34, 3.0), (35, 2.5), (36, 1.0), (38, 3.0), (39, 3.0), (40, 3.0)),
+        rare=((33, 1.5), (34, 1.5), (35, 1.2), (36, 1.2), (38, 1.5), (39, 1.5), (40, 1.5)),
     ),
 }  # fmt: skip
 

@@ -29,6 +29,7 @@ Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 
 _CACHE = 3 << 30  # bytes of pictures and truths kept ready
+_TINY = 30  # pixels below which no crop is centred on an instance
 _SEEN = 0.3  # of the crop's side: how far from its middle the instance may lie on which it is centred
 
 
@@ -116,8 +117,11 @@ class Samples:
         """The middle of an instance that the crop should show; None for a crop from anywhere."""
         if not self._rare or rng.random() < 0.15:
             return None
-        wishes = np.array([self._rare.get(class_id, 0.0) for class_id in sample.class_ids.tolist()])
-        wishes = wishes * ~sample.ignored * np.sqrt(sample.areas)
+        able = ~sample.ignored & (sample.areas >= _TINY)
+        values, place, counts = np.unique(sample.class_ids[able], return_inverse=True, return_counts=True)
+        wish = np.array([self._rare.get(class_id, 0.0) for class_id in values.tolist()])
+        wishes = np.zeros(len(able))
+        wishes[able] = (wish / counts)[place]  # a class is chosen first, then one of its instances
         if wishes.sum() <= 0:
             return None
         aim: Floats = sample.centres[rng.choice(len(wishes), p=wishes / wishes.sum())]
