@@ -152,6 +152,11 @@ def test_images_with_more_to_draw_weigh_more(opened):
     assert 0 < empty < one < three
 
 
+def test_a_truth_of_run_lengths_alone_has_weights_too(opened):
+    source, _ = opened(content([page(1)], [note(1, 1, {"size": [6, 8], "counts": [40, 8]})]))
+    assert (source.weights() > 0).all()
+
+
 @pytest.mark.parametrize("packed", ["gzip", "zip", "bom"])
 def test_a_truth_may_be_packed(tmp_path, packed):
     data = json.dumps(content([page(1, name="পাতা.png")], [note(1, 0, [SQUARE])]), ensure_ascii=False).encode()

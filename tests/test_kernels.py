@@ -11,7 +11,7 @@ from segjudge.kernels import _plain
 _fast = pytest.importorskip("segjudge.kernels._fast", reason="the extension was not built here")
 
 CELL = st.one_of(
-    st.text("0123456789 |:-", max_size=24),
+    st.text("0123456789 |:-\0", max_size=24),
     st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9)), max_size=6).map(
         lambda runs: "".join(f"{s} {n}|" for s, n in runs)
     ),
@@ -25,7 +25,7 @@ CELL = st.one_of(
         st.lists(st.tuples(st.integers(0, 9999), st.integers(0, 120)), min_size=1, max_size=9),
         st.sampled_from([1, 2, 9, 90, 170]),
         st.sampled_from([(" ", "|"), (" ", " ")]),
-        st.tuples(st.integers(0, 3000), st.sampled_from(["", "", "", " ", "|", "7", "-", "0000000"])),
+        st.tuples(st.integers(0, 3000), st.sampled_from(["", "", "", " ", "|", "7", "-", "\0", "0000000"])),
     ),
 )
 

@@ -567,7 +567,7 @@ cdef int64_t _parse_cell(
             least = 0
             most = width
         # The pair is closed by `after`, or the next is parted from it by `between`.
-        if at < stop and at[0] == after:
+        if after and at < stop and at[0] == after:
             at = _mark(at, stop, after)
             continue
         if _blank(at, stop) == stop:

@@ -74,7 +74,8 @@ class CocoTruthSource:
         drawn, images = self.annotations, len(self.image_ids)
         ring_costs = drawn.rings.spans() * _CROSSING_COST + _RING_COST
         mask_costs = np.diff(drawn.masks.indptr) * _RUN_COST + _RING_COST
-        weights = np.bincount(drawn.ring_image, weights=ring_costs, minlength=images)
+        weights = np.zeros(images)  # of nothing, bincount counts in whole numbers, whatever the weights are
+        weights += np.bincount(drawn.ring_image, weights=ring_costs, minlength=images)
         weights += np.bincount(drawn.mask_image, weights=mask_costs, minlength=images)
         return weights.astype(np.int64) + _IMAGE_COST
 
