@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from segjudge.errors import UsageError
 from segjudge.findings import Where
 from segjudge.images import IGNORED, Images
-from segjudge.masks import distinct
+from segjudge.integers import among, distinct
 from segjudge.metrics import AveragePrecision
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class Contest:
         entries = side.entries
         if not self.task.classes:
             return np.zeros(len(place), np.bool_)
-        strange = ~np.isin(entries.class_ids, list(self.task.classes))
+        strange = ~among(entries.class_ids, self.task.classes)
         told = (entries.class_ids == -1) & (not self.task.joined)
         for row in np.flatnonzero(strange & ~told).tolist():
             class_id = int(entries.class_ids[row])
@@ -231,7 +231,7 @@ class Contest:
         if wanted is None:
             return
         given = place[good] << 32 | submission.entries.class_ids[good]
-        strangers = ~np.isin(given, wanted) if self.semantic else np.zeros(len(given), np.bool_)
+        strangers = ~among(given, wanted) if self.semantic else np.zeros(len(given), np.bool_)
         for row in np.flatnonzero(good)[strangers].tolist():
             where = self._where(submission, row, int(place[row]))
             submission.findings.add(
@@ -242,7 +242,7 @@ class Contest:
             )
         if self.task.submission.missing == "empty":
             return
-        for key in wanted[~np.isin(wanted, given)].tolist():
+        for key in wanted[~among(wanted, given)].tolist():
             image, class_id = key >> 32, key & 0xFFFFFFFF
             if not self._required(image):
                 continue

@@ -20,6 +20,7 @@ from segjudge.formats.table.reading import open_any_text, open_submission_table,
 from segjudge.formats.table.source import TableSource, sizes_of_rows
 from segjudge.formats.table.text import QuotedText, read_small, rewritten
 from segjudge.images import Images
+from segjudge.integers import among
 from segjudge.task import ArchiveForm, TableForm, Task
 
 if TYPE_CHECKING:
@@ -266,7 +267,7 @@ def _meaningful(task: Task, table: Table, label: str, findings: Collector) -> Ta
     if "class" not in task.truth.columns.values():
         return table
     values = table.class_ids
-    known = np.isin(values, [*task.classes, *task.ignored])
+    known = among(values, [*task.classes, *task.ignored])
     for row in np.flatnonzero(~known & (values >= 0)).tolist():
         if not findings.wants("unknown-class"):
             findings.count("unknown-class", level="warning")

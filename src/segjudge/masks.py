@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from segjudge import kernels
 from segjudge.errors import MaskError
+from segjudge.integers import common
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from fractions import Fraction
 
-__all__ = ["Masks", "Order", "Overlaps", "distinct", "exceeding_bits", "ragged"]
+__all__ = ["Masks", "Order", "Overlaps", "exceeding_bits", "ragged"]
 
 Order = Literal["row", "column"]
 Integers = NDArray[np.int64]
@@ -351,29 +352,16 @@ def _grouped(
     first: Integers, second: Integers
 ) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
     """For both sides the order by group and the bounds of the groups that both have."""
-    common = _common(first, second)
+    shared = common(first, second)
     sides = []
     for groups in (first, second):
         order = np.argsort(groups, kind="stable")
         ordered = groups[order]
-        begins = np.searchsorted(ordered, common, "left")
-        ends = np.searchsorted(ordered, common, "right")
+        begins = np.searchsorted(ordered, shared, "left")
+        ends = np.searchsorted(ordered, shared, "right")
         kept = order[ragged(begins, ends)]
         sides.append((kept, np.concatenate([[0], np.cumsum(ends - begins)]).astype(np.int64)))
     return sides[0], sides[1]
-
-
-def distinct(values: Integers) -> Integers:
-    """The values in ascending order, each once: `np.unique`, which would load all of `np.ma` for it."""
-    ordered = np.sort(values)
-    return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) else ordered
-
-
-def _common(first: Integers, second: Integers) -> Integers:
-    """The values that occur on both sides, ascending."""
-    both = np.sort(np.concatenate([distinct(first), distinct(second)]))
-    twice: Integers = both[:-1][both[1:] == both[:-1]]
-    return twice
 
 
 def _turned(mask: Masks, order: Order) -> Masks:

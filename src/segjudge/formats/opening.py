@@ -6,17 +6,11 @@ on the way; everything else is read where it lies.
 
 from __future__ import annotations
 
-import gzip
-import lzma
 import os
 import re
 import shutil
-import struct
 import sys
-import tempfile
 import threading
-import zipfile
-import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -25,6 +19,8 @@ from segjudge.errors import MissingExtra, UsageError
 from segjudge.findings import Where
 
 if TYPE_CHECKING:
+    import gzip
+    import tempfile
     from collections.abc import Callable, Iterator
 
     from segjudge.findings import Collector
@@ -36,18 +32,25 @@ _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _LEFT_OUT = ("__MACOSX/", ".DS_Store", "/")
 
-# What the standard library raises on archives that someone has damaged or made up.
-_BROKEN = (
-    OSError,
-    EOFError,
-    zlib.error,
-    lzma.LZMAError,
-    zipfile.BadZipFile,
-    struct.error,
-    RuntimeError,
-    ValueError,
-    LookupError,
-)
+
+def _broken() -> tuple[type[Exception], ...]:
+    """What the standard library raises on archives that someone has damaged or made up."""
+    import lzma  # noqa: PLC0415 - most files are packed in no way
+    import struct  # noqa: PLC0415
+    import zipfile  # noqa: PLC0415
+    import zlib  # noqa: PLC0415
+
+    return (
+        OSError,
+        EOFError,
+        zlib.error,
+        lzma.LZMAError,
+        zipfile.BadZipFile,
+        struct.error,
+        RuntimeError,
+        ValueError,
+        LookupError,
+    )
 
 
 class Workspace:
@@ -60,6 +63,8 @@ class Workspace:
     def new_file(self) -> Path:
         """A path for one more temporary file."""
         if self._folder is None:
+            import tempfile  # noqa: PLC0415 - most files are read where they lie
+
             self._folder = tempfile.TemporaryDirectory(prefix="segjudge-", ignore_cleanup_errors=True)
         self._count += 1
         return Path(self._folder.name) / f"{self._count}.tmp"
@@ -239,11 +244,15 @@ def plain_file(
 
 
 def _gzip_blocks(path: Path) -> Iterator[bytes]:
+    import gzip  # noqa: PLC0415 - most files are packed in no way
+
     with gzip.open(path) as file:
         yield from _blocks(file)
 
 
 def _zip_blocks(path: Path, findings: Collector, where: Where) -> Iterator[bytes]:
+    import zipfile  # noqa: PLC0415 - most files are packed in no way
+
     with zipfile.ZipFile(path) as archive:
         members = [
             member
@@ -296,7 +305,7 @@ def _unpack(
             f"The zip is packed in a way that cannot be read: {error}.",
             "Use Deflate.",
         )
-    except _BROKEN as error:
+    except _broken() as error:
         findings.add(
             "bad-archive",
             where,

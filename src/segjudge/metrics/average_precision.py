@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from segjudge.errors import UsageError
-from segjudge.masks import distinct
+from segjudge.integers import distinct
 from segjudge.matching import Bits, Integers, claim, dropped_bits
 from segjudge.metrics import curves
 from segjudge.metrics.scores import Facts, Scores, Tally, mean

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import tomllib
 from fractions import Fraction
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["builtin_ids", "load_task"]
 
 VERSION = 1
+_BUILTIN = Path(__file__).parents[1] / "tasks"  # never zipped; importlib.resources would load zipfile
 
 
 def builtin_ids() -> list[str]:
@@ -30,10 +30,7 @@ def builtin_ids() -> list[str]:
     >>> "wad-2018" in builtin_ids()
     True
     """
-    folder = resources.files("segjudge") / "tasks"
-    return sorted(
-        entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")
-    )
+    return sorted(path.stem for path in _BUILTIN.glob("*.toml"))
 
 
 def load_task(name: str | Path, settings: Iterable[str] = ()) -> Task:
@@ -59,7 +56,7 @@ def load_task(name: str | Path, settings: Iterable[str] = ()) -> Task:
 def _read(name: str | Path) -> tuple[str, str]:
     known = builtin_ids()
     if str(name) in known:
-        return (resources.files("segjudge") / "tasks" / f"{name}.toml").read_text("utf-8"), str(name)
+        return (_BUILTIN / f"{name}.toml").read_text("utf-8"), str(name)
     path = Path(name)
     if not path.is_file():
         raise UsageError(

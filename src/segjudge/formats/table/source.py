@@ -17,6 +17,7 @@ from segjudge.formats.opening import ByteFile, HeldBytes
 from segjudge.formats.source import Chunk
 from segjudge.images import Images
 from segjudge.instances import Instances
+from segjudge.integers import among
 from segjudge.masks import ragged
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class TableSource:
         judge = _Judge(self, cells, chosen, masks, status, findings)
         judge.all()
         class_ids = self.table.class_ids[chosen]
-        ignored = np.isin(class_ids, list(self.ignored)) if self.ignored else np.zeros(len(chosen), np.bool_)
+        ignored = among(class_ids, self.ignored)
         if ignored.any():
             class_ids = class_ids.copy()
             class_ids[ignored] = [self.ignored[value] for value in class_ids[ignored].tolist()]

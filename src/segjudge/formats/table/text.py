@@ -38,7 +38,7 @@ __all__ = [
     "write_records",
 ]
 
-_BLOCK = 1 << 22
+_BLOCK = 1 << 21
 _MARGIN = 1 << 16  # read beyond a piece at once, for its last record mostly ends there
 _LONGEST_LINE = 1 << 28
 _BOM = b"\xef\xbb\xbf"

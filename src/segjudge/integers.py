@@ -1,0 +1,51 @@
+"""Sets of whole numbers as sorted arrays: numpy has the same, and loads all of `numpy.ma` for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["among", "common", "distinct"]
+
+Integers = NDArray[np.int64]
+
+
+def distinct(values: Integers) -> Integers:
+    """The values in ascending order, each once.
+
+    >>> distinct(np.array([3, 1, 3])).tolist()
+    [1, 3]
+    """
+    ordered = np.sort(values)
+    return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) else ordered
+
+
+def common(first: Integers, second: Integers) -> Integers:
+    """The values that occur on both sides, ascending.
+
+    >>> common(np.array([3, 1, 3]), np.array([2, 3])).tolist()
+    [3]
+    """
+    both = np.sort(np.concatenate([distinct(first), distinct(second)]))
+    twice: Integers = both[:-1][both[1:] == both[:-1]]
+    return twice
+
+
+def among(values: Integers, chosen: Integers | Iterable[int]) -> NDArray[np.bool_]:
+    """Whether each value is one of the chosen.
+
+    >>> among(np.array([3, 1, 4]), {1, 3}).tolist()
+    [True, True, False]
+    """
+    array = chosen if isinstance(chosen, np.ndarray) else np.array(list(chosen), np.int64)
+    ordered = np.sort(array)
+    if not len(ordered):
+        return np.zeros(len(values), np.bool_)
+    place = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
+    found: NDArray[np.bool_] = ordered[place] == values
+    return found
