@@ -71,12 +71,10 @@ def group(maps: Maps, rules: tuple[Grouping, ...]) -> list[Found]:
         inside = 1 - maps.classes[0]
         owner = _grouped(inside, maps, rules[0])
         return [_kept(owner, maps, maps.classes[1:], rules[0])]
-    best = maps.classes.argmax(axis=0)
     found = []
     for index, rule in enumerate(rules):
         own = maps.classes[index + 1]
-        inside = np.where((best == index + 1) | (own > rule.share), own, 0)
-        owner = _grouped(inside, maps, rule)
+        owner = _grouped(own, maps, rule)
         kept = _kept(owner, maps, own[None], rule)
         found.append(Found(kept.owner, kept.class_index + index, kept.confidences))
     return found

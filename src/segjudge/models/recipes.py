@@ -35,6 +35,9 @@ class Recipe:
     tile: int  # pixels a side of a tile when predicting
     views: bool  # whether predictions are averaged over the flips unless one says otherwise
     validation: int  # images that the metric is taken on after each epoch, at most
+    usual: float = (
+        0.0  # pixels of an instance whose pixels weigh as the background's; smaller ones weigh more
+    )
     rare: tuple[tuple[int, float], ...] = ()  # class id, and how eagerly crops show it where it is present
 
 
@@ -55,9 +58,9 @@ RECIPES: dict[str, Recipe] = {
         validation=24,
     ),
     "wad-2018": Recipe(
-        kind="instances", side=846, crop=160, batch=6, steps=1500, rate=2e-3, stem=True, reduce=2,
+        kind="instances", side=846, crop=160, batch=6, steps=1500, rate=4e-3, stem=True, reduce=2,
         widths=(24, 48, 96, 128, 160), reading="fixed", flips=("left-right",), zoom=1.3, tile=512, views=True,
-        validation=16,
+        validation=16, usual=1200.0,
         rare=((33, 1.5), (34, 1.5), (35, 1.2), (36, 1.2), (38, 1.5), (39, 1.5), (40, 1.5)),
     ),
 }  # fmt: skip

@@ -22,7 +22,7 @@ Floats = NDArray[np.float32]
 #: Pixels to which an offset of 1 comes; keeps the numbers that the net has to say near 1.
 OFFSET_UNIT = 16.0
 
-_USUAL = np.float32(600)  # pixels of an instance whose pixels weigh twice the background's
+_HEAVIEST = 12.0  # weight of a pixel
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class InstanceTargets:
     heat: Floats  # 1 at an instance's centre, less around it
     offset: Floats  # (2, h, w) rows and columns to the centre, by OFFSET_UNIT
     depth: Floats  # 0 on an instance's outline, 1 where it is deepest
-    weight: Floats  # 1 of the background, more of small instances, less of large ones
+    weight: Floats  # 1 of the background, more of small instances
 
 
 def centres(owner: NDArray[np.int32], count: int) -> Floats:
@@ -77,8 +77,8 @@ def depth(owner: NDArray[np.int32], count: int) -> NDArray[np.uint8]:
     return scaled
 
 
-def instance_targets(sample: Sample, classes: tuple[int, ...]) -> InstanceTargets:
-    """The maps of a sample, whose centres may lie outside of its crop."""
+def instance_targets(sample: Sample, classes: tuple[int, ...], usual: float = 0.0) -> InstanceTargets:
+    """The maps of a sample, whose centres may lie outside of its crop; `usual` as in `_weights`."""
     owner = sample.owner
     number = np.concatenate([[0], np.searchsorted(classes, sample.class_ids) + 1])
     number[1:][sample.ignored] = -1
@@ -97,15 +97,15 @@ def instance_targets(sample: Sample, classes: tuple[int, ...]) -> InstanceTarget
         (heat * known).astype(np.float32),
         offset.astype(np.float32),
         sample.depth.astype(np.float32) / np.float32(255),
-        _weights(sample.areas)[owner],
+        _weights(sample.areas, usual)[owner],
     )
 
 
-def _weights(areas: Floats) -> Floats:
+def _weights(areas: Floats, usual: float) -> Floats:
     """(N + 1,) what a pixel of the background and of each instance weighs.
 
-    The metrics count instances, not pixels, so those of few pixels have heavy ones; and background, of which
-    there is most everywhere, is lighter than any.
+    Metrics count instances, not pixels: where a picture is mostly background, those of few pixels would never
+    be learnt. `usual` is the area of an instance whose pixels weigh as much as the background's; 0: all do.
     """
-    weights = np.clip(2 * np.sqrt(_USUAL / np.maximum(areas, 1)), 1.3, 6.0)
+    weights = np.clip(usual / np.maximum(areas, 1), 1.0, _HEAVIEST)
     return np.concatenate([[1.0], weights]).astype(np.float32)

@@ -95,7 +95,7 @@ def _each_class(task: Task, judge: Judge, said: Sequence[Said], rules: Rules) ->
 
     for grouping in _BY_CLASS:
         compete([grouping] * len(best))
-    for share in (0.35, 0.65):
+    for share in (0.35, 0.65, 0.8):
         compete([replace(grouping, share=share) for grouping in best])
     for least in (8, 40):
         compete([replace(grouping, smallest=least) for grouping in best])
