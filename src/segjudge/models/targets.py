@@ -68,6 +68,8 @@ def depth(owner: NDArray[np.int32], count: int) -> NDArray[np.uint8]:
         meet = (owner[here] != owner[there]) & (owner[here] > 0) & (owner[there] > 0)
         inside[here] &= ~meet
         inside[there] &= ~meet
+    if inside.all():  # an instance that fills the picture has no outline to be away from
+        return np.full(owner.shape, 255, np.uint8)
     away = ndimage.distance_transform_edt(np.pad(inside, 1, mode="edge"))[1:-1, 1:-1].astype(np.float32)
     away[(owner > 0) & (away == 0)] = 0.5
     deepest = np.ones(count + 1, np.float32)
