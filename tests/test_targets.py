@@ -170,7 +170,11 @@ def test_a_pixel_of_a_small_instance_weighs_more():
 def test_targets_of_a_flipped_sample_are_the_flipped_targets_and_arrows_turn(drawn, flip):
     sample = sample_of(*drawn)
     before, after = (instance_targets(one, CLASSES) for one in (sample, flipped(sample, flip)))
-    axes = {"left-right": (np.fliplr, [1, -1]), "up-down": (np.flipud, [-1, 1]), "transpose": (np.transpose, [1, 1])}
+    axes = {
+        "left-right": (np.fliplr, [1, -1]),
+        "up-down": (np.flipud, [-1, 1]),
+        "transpose": (np.transpose, [1, 1]),
+    }
     turn, signs = axes[flip]
     assert np.array_equal(after.class_index, turn(before.class_index))
     assert np.array_equal(after.depth, turn(before.depth))
@@ -192,9 +196,7 @@ def test_turning_over_twice_changes_nothing(drawn, flip):
 
 def test_a_crop_s_instances_may_have_their_centres_outside():
     owner = np.ones((4, 4), np.int32)
-    sample = replace(
-        sample_of(owner, 1), centres=np.array([[-6, 2]], np.float32), ignored=np.zeros(1, bool)
-    )
+    sample = replace(sample_of(owner, 1), centres=np.array([[-6, 2]], np.float32), ignored=np.zeros(1, bool))
     found = instance_targets(sample, CLASSES)
     assert found.offset[0, 0, 0] * OFFSET_UNIT == -6
     assert found.heat.max() < 0.1
