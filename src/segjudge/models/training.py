@@ -155,7 +155,8 @@ class _Trainer:
         samples = Samples(dataset, learning, self.recipe, self.plan.seed)
         objective = Objective(self.recipe, class_ids_of(self.task, self.recipe))
         net = build_net(self.plan.net, self.recipe, objective.outputs)
-        self._note(initialise(net, self.plan.init, self.task.id))
+        if not self.run_folder.state.is_file():
+            self._note(initialise(net, self.plan.init, self.task.id))
         net = net.to(memory_format=torch.channels_last)
         mean = copy.deepcopy(net).eval().requires_grad_(requires_grad=False)
         optimizer = torch.optim.AdamW(net.parameters(), lr=self.recipe.rate, weight_decay=_WEIGHT_DECAY)
@@ -164,6 +165,7 @@ class _Trainer:
         parts = {"net": net, "mean": mean, "optimizer": optimizer}
         if self.run_folder.state.is_file():
             self._load(parts)
+            self._note(f"going on after step {self.state.step} of {self.state.steps or 'some'}")
         runner = TorchRunner(mean, stride_of(net), fabric.device)
         judge = Judge(self.task, self.recipe, self.data, self.run_folder.manifest)
         validation = Validation(self.task, self.recipe, self.run_folder, dataset, places, runner, judge)
