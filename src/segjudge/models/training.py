@@ -279,7 +279,7 @@ class _Trainer:
         if not math.isfinite(value):
             raise TrainingError(
                 f"The loss is {value} at step {state.step}.",
-                "Try a lower --rate or --precision 32-true; the last good state is kept for --resume.",
+                "Begin another run with a lower --rate, or with --precision 32-true.",
             )
         optimizer.zero_grad(set_to_none=True)
         fabric.backward(loss)
