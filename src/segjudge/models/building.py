@@ -69,14 +69,15 @@ def save_weights(
 ) -> None:
     """Write a net's weights, whole or not at all; `half` keeps them in 16 bits."""
     import torch  # noqa: PLC0415 - heavy
-    from safetensors.torch import save_file  # noqa: PLC0415 - heavy
+    from safetensors.torch import save  # noqa: PLC0415 - heavy
 
     kept = {}
     for name, values in net.state_dict().items():
         plain = values.detach().cpu().contiguous()
         kept[name] = plain.half() if half and plain.dtype == torch.float32 else plain.clone()
     partial = path.with_name(f".{path.name}.part")
-    save_file(kept, partial, {key: json.dumps(value) for key, value in (notes or {}).items()})
+    # save_file would keep the file from everyone but its owner, whatever the umask says.
+    partial.write_bytes(save(kept, {key: json.dumps(value) for key, value in (notes or {}).items()}))
     partial.replace(path)
 
 
