@@ -1,0 +1,466 @@
+"""Training and predicting, tiny: what is learnt, what survives being stopped, and what `score` says of it.
+
+Runs have some steps on some small pictures, on one thread, from random weights. They learn next to nothing; but
+what is promised of a long run holds for a short one, to the last bit.
+"""
+
+import csv
+import dataclasses
+import json
+import signal
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import segjudge as sj
+from segjudge.data import TASKS, make
+from segjudge.datasets import open_dataset
+from segjudge.errors import SegjudgeError, UsageError
+from segjudge.models.predicting import predict
+from segjudge.models.runs import Plan, Run
+from segjudge.models.samples import Samples
+from segjudge.models.training import train
+from tests.running import segjudge
+
+STEPS, EPOCHS = 12, 3
+PLAN = Plan(task="emoji", init="scratch", steps=STEPS, epochs=EPOCHS, batch=4, threads=1)
+OPTIONS = ("--init", "scratch", "--steps", STEPS, "--epochs", EPOCHS, "--batch", 4, "--threads", 1)
+SIZES = {"wad-2018": (96, 128), "badlad": (128, 96), "dsb-2018": (96, 96), "emoji": (64, 64)}
+IMAGES = {"wad-2018": 12, "badlad": 8, "dsb-2018": 8, "emoji": 12}
+
+
+class Broken(BaseException):
+    """As a process ends that is killed: nothing catches it, nothing is tidied up."""
+
+
+@pytest.fixture(scope="module")
+def sets(tmp_path_factory):
+    """A folder of data for each task, made when it is asked for."""
+    root, made = tmp_path_factory.mktemp("sets"), {}
+
+    def folder(task_id):
+        if task_id not in made:
+            made[task_id] = root / task_id
+            make(task_id, made[task_id], images=IMAGES[task_id], seed=11, size=SIZES[task_id])
+        return made[task_id]
+
+    return folder
+
+
+@pytest.fixture(scope="module")
+def emoji(sets):
+    return sets("emoji")
+
+
+@pytest.fixture(scope="module")
+def run(emoji, tmp_path_factory):
+    """A run that nothing disturbed."""
+    folder = tmp_path_factory.mktemp("run") / "whole"
+    learn(emoji, folder)
+    return Run(folder)
+
+
+def learn(data, folder, plan=PLAN, **how):
+    return train(sj.load_task(plan.task), data, folder, plan, **how)
+
+
+def ask(run, data, target, **how):
+    return predict(sj.load_task("emoji"), [run.folder], data, target, **how)
+
+
+def weights(folder):
+    return Run(folder).weights.read_bytes()
+
+
+def rows_of(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def breaking(when):
+    def report(progress):
+        if when(progress):
+            raise Broken
+
+    return report
+
+
+# ------------------------------------------------------------------------------------------- learning
+
+
+def test_the_loss_falls(run):
+    rows = rows_of(run.metrics)
+    assert [row["epoch"] for row in rows] == ["1", "2", "3"]
+    assert [row["step"] for row in rows] == ["4", "8", "12"]
+    losses = [float(row["loss"]) for row in rows]
+    assert losses[0] > losses[-1] > 0
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others(run, emoji, tmp_path):
+    again = learn(emoji, tmp_path / "again")
+    assert weights(tmp_path / "again") == run.weights.read_bytes()
+    assert again["rules"] == run.read()["rules"]
+    learn(emoji, tmp_path / "other", dataclasses.replace(PLAN, seed=1, steps=1, epochs=1))
+    learn(emoji, tmp_path / "one", dataclasses.replace(PLAN, steps=1, epochs=1))
+    assert weights(tmp_path / "other") != weights(tmp_path / "one")
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_processes_that_make_crops_change_no_weight(run, emoji, tmp_path):
+    learn(emoji, tmp_path / "workers", dataclasses.replace(PLAN, workers=2))
+    assert weights(tmp_path / "workers") == run.weights.read_bytes()
+
+
+def test_the_folder_says_what_was_asked_and_what_came_out(run, emoji):
+    record = run.read()
+    assert record["plan"] == dataclasses.asdict(PLAN)
+    assert run.plan() == PLAN
+    assert record["fingerprint"] == open_dataset(sj.load_task("emoji"), emoji, need_truth=True).fingerprint()
+    assert {"python", "numpy", "torch", "segjudge"} <= set(record["versions"])
+    assert record["images"] == {"learning": 9, "validation": 3}
+    assert record["steps"] == STEPS
+    usages = [row["Usage"] for row in rows_of(run.manifest)]
+    assert sorted(usages) == ["Ignored"] * 9 + ["Public"] * 3
+    assert sorted(path.name for path in run.pictures.iterdir()) == [f"epoch-0{k}.png" for k in (1, 2, 3)]
+    with Image.open(run.pictures / "epoch-01.png") as sheet:
+        assert sheet.size == (3 * (64 + 6) + 6, 3 * (64 + 6) + 6)
+    assert not [path.name for path in run.folder.iterdir() if path.name.endswith(".part")]
+
+
+def test_a_few_images_are_learnt_by_heart(emoji, tmp_path):
+    plan = dataclasses.replace(PLAN, overfit=2, steps=16, epochs=2, rate=1e-2)
+    record = learn(emoji, tmp_path / "run", plan)
+    assert record["images"] == {"learning": 2, "validation": 2}
+    assert record["recipe"]["flips"] == []
+    first, last = rows_of(Run(tmp_path / "run").metrics)
+    assert float(last["loss"]) < 0.9 * float(first["loss"])
+
+
+def test_a_loss_that_is_no_number_ends_with_status_3(emoji, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "segjudge.models.losses.Objective.loss", lambda _self, outputs, _batch: outputs.sum() * np.nan
+    )
+    outcome = segjudge("train", "emoji", emoji, "-o", tmp_path / "run", *OPTIONS, "--json")
+    assert outcome.status == 3
+    assert outcome.json["error"]["kind"] == "training"
+    assert "step 0" in outcome.json["error"]["message"]
+
+
+# ------------------------------------------------------------------------------- stopped and gone on with
+
+
+def test_ctrl_c_ends_the_step_and_resume_comes_to_the_same_weights(run, emoji, tmp_path, monkeypatch):
+    crop = Samples.crop
+
+    def interrupted(self, step, slot):
+        if (step, slot) == (6, 1):
+            signal.raise_signal(signal.SIGINT)
+        return crop(self, step, slot)
+
+    words = ("train", "emoji", emoji, "-o", tmp_path / "run", *OPTIONS)
+    with monkeypatch.context() as patch:
+        patch.setattr(Samples, "crop", interrupted)
+        outcome = segjudge(*words)
+    assert outcome.status == 130
+    assert "--resume" in outcome.err
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    stopped = Run(tmp_path / "run")
+    assert len(stopped.metrics.read_text().splitlines()) == 1 + 1  # one epoch ended before
+    with pytest.raises(UsageError, match="not come to its end"):
+        stopped.rules()
+    seen = []
+    learn(emoji, stopped.folder, resume=True, report=seen.append)
+    assert [progress.note for progress in seen if progress.note] == ["going on after step 7 of 12"]
+    assert min(progress.step for progress in seen if not progress.note) == 8
+    assert stopped.weights.read_bytes() == run.weights.read_bytes()
+    assert without_seconds(stopped) == without_seconds(run)
+    assert stopped.read()["metric"] == run.read()["metric"]
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        lambda progress: progress.step == 2,  # before anything was saved
+        lambda progress: progress.epoch and progress.epoch["epoch"] == 1,  # weights are, the state is not
+        lambda progress: progress.step == 7,
+        lambda progress: progress.epoch and progress.epoch["epoch"] == EPOCHS,
+    ],
+    ids=["early", "between", "later", "last"],
+)
+def test_a_run_that_broke_off_anywhere_comes_to_the_same_weights(when, run, emoji, tmp_path):
+    with pytest.raises(Broken):
+        learn(emoji, tmp_path / "run", report=breaking(when))
+    record = learn(emoji, tmp_path / "run", resume=True)
+    assert weights(tmp_path / "run") == run.weights.read_bytes()
+    assert without_seconds(Run(tmp_path / "run")) == without_seconds(run)
+    assert record == run.read()
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import segjudge as sj
+from segjudge.models.runs import Plan
+from segjudge.models.training import train
+
+def report(progress):
+    if progress.step == 7:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+train(sj.load_task("emoji"), Path(sys.argv[1]), Path(sys.argv[2]), Plan(**{plan!r}), report=report)
+"""
+
+
+def test_a_process_that_is_killed_leaves_a_run_to_go_on_with(run, emoji, tmp_path):
+    code = KILLED.format(plan=dataclasses.asdict(PLAN))
+    done = subprocess.run(
+        [sys.executable, "-c", code, emoji, tmp_path / "run"], capture_output=True, check=False
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    learn(emoji, tmp_path / "run", resume=True)
+    assert weights(tmp_path / "run") == run.weights.read_bytes()
+
+
+def without_seconds(run):
+    rows = rows_of(run.metrics)
+    return [{key: value for key, value in row.items() if key != "seconds"} for row in rows]
+
+
+def test_a_run_that_has_ended_is_not_trained_again(run, emoji):
+    before = run.weights.stat().st_mtime_ns
+    assert learn(emoji, run.folder, resume=True) == run.read()
+    assert run.weights.stat().st_mtime_ns == before
+
+
+def test_a_run_is_gone_on_with_only_by_the_plan_and_data_that_it_was_begun_with(run, emoji, sets, tmp_path):
+    with pytest.raises(UsageError, match="holds a run already"):
+        learn(emoji, run.folder)
+    with pytest.raises(UsageError, match="begun with another seed, rate"):
+        learn(
+            emoji, run.folder, dataclasses.replace(PLAN, seed=9, rate=1.0, threads=2, workers=1), resume=True
+        )
+    with pytest.raises(Broken):
+        learn(emoji, tmp_path / "run", report=breaking(lambda progress: progress.step == 1))
+    make("emoji", tmp_path / "others", images=12, seed=12, size=SIZES["emoji"])
+    with pytest.raises(UsageError, match="not what the run was begun with"):
+        learn(tmp_path / "others", tmp_path / "run", resume=True)
+
+
+def test_a_folder_with_other_things_in_it_is_left_alone(emoji, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    for resume, words in ((False, "not an empty folder"), (True, "no run to go on with")):
+        with pytest.raises(UsageError, match=words):
+            learn(emoji, tmp_path, resume=resume)
+    with pytest.raises(UsageError, match="not an empty folder"):
+        learn(emoji, tmp_path / "notes.txt")
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+# ------------------------------------------------------------------------------------------- predicting
+
+
+def test_the_metric_of_a_run_is_the_score_of_what_predict_writes(run, emoji, tmp_path):
+    target = tmp_path / "submission.zip"
+    words = ("--images", run.manifest, "--threads", 1)
+    assert segjudge("predict", "emoji", run.folder, emoji, "-o", target, *words).status == 0
+    assert segjudge("check", "emoji", target, *words[:2]).status == 0
+    scored = segjudge("score", "emoji", emoji, target, *words[:2], "--json").json
+    assert scored["score"] == run.read()["metric"] > 0
+    assert scored["points"] == run.read()["points"]
+    assert scored["counts"]["images"] == 3
+
+
+@pytest.mark.parametrize("task_id", TASKS)
+def test_each_task_trains_predicts_and_scores_the_same(task_id, sets, tmp_path):
+    data, folder = sets(task_id), tmp_path / "run"
+    plan = Plan(
+        task=task_id, init="scratch", steps=2, epochs=1, folds=2, validation=3, batch=2, threads=1, seed=3
+    )
+    record = learn(data, folder, plan)
+    target = tmp_path / ("submission.zip" if task_id == "emoji" else "submission.csv")
+    task = sj.load_task(task_id)
+    manifest = sj.read_images(task, Run(folder).manifest)
+    done = predict(task, [folder], data, target, images=manifest, threads=1)
+    assert done.diagnosis.ok
+    assert done.images == record["images"]["validation"] == 3
+    result = sj.score(
+        task, sj.read_truth(task, data), sj.read_submission(task, target), images=manifest, by=()
+    )
+    assert (result.score, result.points) == (record["metric"], record["points"])
+
+
+def test_a_prediction_that_was_broken_off_goes_on_and_writes_the_same(run, emoji, tmp_path):
+    def stop(done, _total):
+        if done == 5:
+            raise KeyboardInterrupt
+
+    whole, broken = tmp_path / "whole.zip", tmp_path / "broken.zip"
+    assert ask(run, emoji, whole).kept == 0
+    with pytest.raises(KeyboardInterrupt):
+        ask(run, emoji, broken, progress=stop)
+    assert not broken.exists()
+    again = ask(run, emoji, broken)
+    assert (again.images, again.kept) == (12, 5)
+    assert broken.read_bytes() == whole.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.zip", "whole.zip"]
+
+
+def test_what_another_way_of_predicting_left_is_not_used(run, emoji, tmp_path):
+    def stop(_done, _total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ask(run, emoji, tmp_path / "it.zip", views=True, progress=stop)
+    assert ask(run, emoji, tmp_path / "it.zip", views=False).kept == 0
+
+
+def test_a_run_averaged_with_itself_predicts_what_it_does_alone(run, emoji, tmp_path):
+    words = ("predict", "emoji", run.folder, emoji, "--no-tta", "--threads", 1, "--json")
+    assert segjudge(*words, "-o", tmp_path / "one.zip").json["images"] == 12
+    assert segjudge(*words, "-o", tmp_path / "two.zip", "--ensemble", run.folder).status == 0
+    assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
+
+
+def test_folds_give_every_image_to_the_model_that_never_saw_it(emoji, tmp_path):
+    folder = tmp_path / "folds"
+    words = ("train", "emoji", emoji, "-o", folder, "--fold", "all", "--folds", 2, "--steps", 2, "--epochs", 1,
+             "--init", "scratch", "--batch", 2, "--threads", 1)  # fmt: skip
+    outcome = segjudge(*words, "--json")
+    assert outcome.status == 0
+    kept = json.loads((folder / "out-of-fold.json").read_text())
+    assert kept["score"] == outcome.json["metric"]
+    assert kept["folds"] == [record["metric"] for record in outcome.json["folds"]]
+    parts = [
+        {row["ImageId"] for row in rows_of(part) if row["Usage"] == "Public"}
+        for part in sorted(folder.glob("fold-*/validation.csv"))
+    ]
+    assert len(parts) == 2
+    assert not parts[0] & parts[1]
+    assert len(parts[0] | parts[1]) == 12
+    manifest = folder / "images.csv"
+    target = folder / "out-of-fold-submission.zip"
+    assert (
+        segjudge("score", "emoji", emoji, target, "--images", manifest, "--json").json["score"]
+        == kept["score"]
+    )
+    assert segjudge(*words).status == 2  # it holds something now
+    assert segjudge(*words, "--resume", "--json").json["metric"] == kept["score"]
+    together = predict(sj.load_task("emoji"), [folder], emoji, tmp_path / "both.zip", threads=1)
+    assert together.diagnosis.ok
+    assert segjudge("export", folder, "-o", tmp_path / "model.onnx").status == 2
+
+
+WITHOUT_TORCH = """
+import sys
+sys.argv = ["segjudge", *sys.argv[1:]]
+from segjudge.cli import main
+try:
+    main()
+except SystemExit as leave:
+    assert not leave.code, leave.code
+print(*sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # of torch's exporter
+def test_an_exported_net_predicts_the_same_masks_without_torch(run, emoji, tmp_path):
+    model, target = tmp_path / "model.onnx", tmp_path / "exported.zip"
+    assert segjudge("export", run.folder, "-o", model, "--json").json["bytes"] == model.stat().st_size
+    assert [path.name for path in tmp_path.iterdir()] == ["model.onnx"]
+    words = ["predict", "emoji", str(model), str(emoji), "-o", str(target), "--threads", "1"]
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH, *words], capture_output=True, check=True, text=True
+    )
+    loaded = set(done.stdout.split())
+    assert "onnxruntime" in loaded
+    assert not loaded & {"torch", "monai", "lightning_fabric", "safetensors", "onnx"}
+    ask(run, emoji, tmp_path / "own.zip")
+    for mine, other in zip(pngs(tmp_path / "own.zip"), pngs(target), strict=True):
+        assert (mine != other).mean() < 1e-3
+
+
+def pngs(path):
+    with zipfile.ZipFile(path) as archive:
+        for name in sorted(archive.namelist()):
+            if name.endswith(".png"):
+                with archive.open(name) as file, Image.open(file) as picture:
+                    yield np.asarray(picture)
+
+
+# --------------------------------------------------------------------------------------- told kindly
+
+
+def test_a_wrong_folder_is_status_2_and_says_what_was_looked_for(run, tmp_path):
+    for words in (
+        ("train", "emoji", tmp_path, "-o", tmp_path / "run", *OPTIONS),
+        ("train", "emoji", tmp_path / "nowhere", "-o", tmp_path / "run", *OPTIONS),
+        ("predict", "emoji", run.folder, tmp_path, "-o", tmp_path / "it.zip"),
+        ("predict", "emoji", tmp_path / "nowhere", tmp_path, "-o", tmp_path / "it.zip"),
+        ("predict", "emoji", tmp_path, tmp_path, "-o", tmp_path / "it.zip"),
+        ("export", tmp_path, "-o", tmp_path / "it.onnx"),
+    ):
+        outcome = segjudge(*words, "--json")
+        assert outcome.status == 2, words
+        assert outcome.json["error"]["kind"] == "usage"
+        assert outcome.json["error"]["advice"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_of_another_task_is_refused(run, sets, tmp_path):
+    outcome = segjudge(
+        "predict", "dsb-2018", run.folder, sets("dsb-2018"), "-o", tmp_path / "it.csv", "--json"
+    )
+    assert outcome.status == 2
+    assert "trained for emoji" in outcome.json["error"]["message"]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("--minutes", 1, "--steps", 2), "--minutes"),
+        (("--fold", 7), "7"),
+        (("--fold", "x"), "x"),
+        (("--init", "nowhere.safetensors"), "nowhere"),
+        (("--net", "large"), "large"),
+        (("--set", "nonsense=1"), "nonsense"),
+    ],
+)
+def test_options_that_cannot_be_are_status_2(words, named, emoji, tmp_path):
+    outcome = segjudge("train", "emoji", emoji, "-o", tmp_path / "run", "--threads", 1, *words, "--json")
+    assert outcome.status == 2
+    assert named in outcome.json["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "missing"),
+    [
+        ("train", "torch"),
+        ("train", "monai"),
+        ("train", "lightning_fabric"),
+        ("predict", "skimage"),
+        ("export", "onnx"),
+        ("export", "onnxscript"),
+    ],
+)
+def test_a_missing_extra_names_its_pip_command(verb, missing, tmp_path, monkeypatch):
+    monkeypatch.setattr("segjudge.cli.learning.find_spec", lambda name: None if name == missing else name)
+    words = {"train": ["emoji", "data"], "predict": ["emoji", "run", "data"], "export": ["run"]}[verb]
+    outcome = segjudge(verb, *words, "-o", tmp_path / "it", "--json")
+    assert outcome.status == 3
+    assert outcome.json["error"]["kind"] == "missing-extra"
+    assert f"segjudge[{verb}]" in outcome.json["error"]["advice"]
+
+
+def test_a_run_s_record_that_was_cut_or_is_of_another_version_is_told(run, tmp_path):
+    record = tmp_path / "run.json"
+    record.write_text(run.record.read_text()[:100])
+    with pytest.raises(UsageError, match="cannot be read"):
+        Run(tmp_path).read()
+    record.write_text(json.dumps({**run.read(), "format": 99}))
+    with pytest.raises(SegjudgeError, match="another version"):
+        Run(tmp_path).read()
