@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["builtin_weights", "initialise", "load_weights", "save_weights", "weights_note"]
 
+_NOTES = "segjudge"
+
 
 def builtin_weights(task_id: str) -> Path | None:
     """The file of shipped weights for a task; None where there is none."""
@@ -76,8 +78,9 @@ def save_weights(
         plain = values.detach().cpu().contiguous()
         kept[name] = plain.half() if half and plain.dtype == torch.float32 else plain.clone()
     partial = path.with_name(f".{path.name}.part")
-    # save_file would keep the file from everyone but its owner, whatever the umask says.
-    partial.write_bytes(save(kept, {key: json.dumps(value) for key, value in (notes or {}).items()}))
+    # One entry, for several are written in an order of chance; and save_file would keep the file from
+    # everyone but its owner, whatever the umask says.
+    partial.write_bytes(save(kept, {_NOTES: json.dumps(notes)} if notes else None))
     partial.replace(path)
 
 
@@ -86,8 +89,9 @@ def weights_note(path: Path) -> dict[str, Any]:
     from safetensors import safe_open  # noqa: PLC0415 - heavy
 
     with safe_open(path, "pt") as file:
-        notes: dict[str, str] = file.metadata() or {}
-    return {key: json.loads(value) for key, value in notes.items()}
+        kept: dict[str, str] = file.metadata() or {}
+    notes: dict[str, Any] = json.loads(kept.get(_NOTES, "{}"))
+    return notes
 
 
 def _read(path: Path) -> dict[str, torch.Tensor]:
