@@ -11,7 +11,14 @@ from typing import Any
 __all__ = ["examine"]
 
 _CORE = ("numpy", "pillow", "click", "rich")
-_EXTRAS = {"parquet": "pyarrow", "cluster": "distributed"}
+#: The modules that an extra brings; all of them make it whole.
+_EXTRAS = {
+    "parquet": ("pyarrow",),
+    "cluster": ("distributed",),
+    "train": ("torch", "monai", "lightning_fabric", "safetensors", "skimage"),
+    "predict": ("onnxruntime", "skimage"),
+    "export": ("torch", "monai", "lightning_fabric", "safetensors", "skimage", "onnx", "onnxscript"),
+}
 
 
 def examine() -> dict[str, Any]:
@@ -24,8 +31,12 @@ def examine() -> dict[str, Any]:
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "kernels": "compiled" if kernels.COMPILED else "plain",
         "libraries": {name: _version(name) for name in _CORE},
-        "extras": {extra: importlib.util.find_spec(module) is not None for extra, module in _EXTRAS.items()},
+        "extras": {extra: all(map(_there, modules)) for extra, modules in _EXTRAS.items()},
     }
+
+
+def _there(module: str) -> bool:
+    return importlib.util.find_spec(module) is not None
 
 
 def _version(name: str) -> str | None:
