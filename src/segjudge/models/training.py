@@ -143,9 +143,7 @@ class _Trainer:
 
         if self.plan.threads:
             torch.set_num_threads(self.plan.threads)
-        fabric = Fabric(
-            accelerator="auto", devices=self.plan.devices, precision=self.plan.precision
-        )  # fmt: skip
+        fabric = Fabric(accelerator="auto", devices=self.plan.devices, precision=self.plan.precision)
         fabric.launch()
         self.fabric = fabric
         if not fabric.is_global_zero:
@@ -173,14 +171,7 @@ class _Trainer:
             for batch in self._batches(samples, objective, fabric):
                 self._step(fabric, wrapped, optimizer, objective, batch)
                 _average(mean, net, self.state.step)
-                if fabric.world_size > 1:  # or one would stop and the others wait for it
-                    self.stopping = fabric.broadcast(self.stopping)
-                if self.state.step in self._ends() or self.stopping:
-                    if self.state.step in self._ends() and fabric.is_global_zero:
-                        self._epoch(validation)
-                    self._save(fabric, parts)
-                    if self.stopping:
-                        raise KeyboardInterrupt
+                self._pause(validation, parts)
         fabric.barrier()
         if fabric.is_global_zero:
             self._finish(validation)
@@ -319,6 +310,18 @@ class _Trainer:
         return {round(self.state.steps * (k + 1) / self.plan.epochs) for k in range(self.plan.epochs)}
 
     # --------------------------------------------------------------------------------------------- epochs
+
+    def _pause(self, validation: Validation, parts: dict[str, Any]) -> None:
+        """What happens between two steps: the end of an epoch, a stop that was asked for, or nothing."""
+        if self.fabric.world_size > 1:  # or one would stop and the others wait for it
+            self.stopping = self.fabric.broadcast(self.stopping)
+        ended = self.state.step in self._ends()
+        if ended and self.fabric.is_global_zero:
+            self._epoch(validation)
+        if ended or self.stopping:
+            self._save(self.fabric, parts)
+        if self.stopping:
+            raise KeyboardInterrupt
 
     def _epoch(self, validation: Validation) -> None:
         """Take the metric, and the weights if they are the best so far."""
