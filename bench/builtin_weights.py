@@ -40,13 +40,14 @@ class Source:
     steps: int
     epochs: int
     validation: int
+    init: str = "scratch"
 
 
 SOURCES = {
     "emoji": Source((("drawn", "train", 3000, 910001), ("fonts", "train", 4500, 910002)), 5000, 8, 48),
     "badlad": Source((("drawn", "train", 260, 910001), ("fonts", "train", 240, 910002)), 1200, 6, 16),
     "dsb-2018": Source((("drawn", "all", 600, 910001),), 800, 5, 16),
-    "wad-2018": Source((("drawn", "all", 500, 910001),), 4500, 9, 12),
+    "wad-2018": Source((("drawn", "all", 500, 910001),), 2600, 5, 10, "emoji"),
 }
 
 
@@ -67,8 +68,9 @@ def make_data(task_id: str, folder: Path) -> None:
 
 def plan_of(task_id: str) -> Plan:
     source = SOURCES[task_id]
+    init = source.init if source.init == "scratch" else str(TARGET / f"{source.init}.safetensors")
     return Plan(
-        task=task_id, init="scratch", steps=source.steps, epochs=source.epochs, validation=source.validation,
+        task=task_id, init=init, steps=source.steps, epochs=source.epochs, validation=source.validation,
         folds=20, seed=1, threads=1,
     )  # fmt: skip
 
@@ -93,7 +95,7 @@ def pack(task_id: str, run: Run) -> None:
         "data": [
             dict(zip(("art", "part", "images", "seed"), one, strict=True)) for one in SOURCES[task_id].sets
         ],
-        "plan": record["plan"],
+        "plan": record["plan"] | {"init": SOURCES[task_id].init},
         "versions": record["versions"],
         "fingerprint": record["fingerprint"],
         "metric": record.get("metric"),

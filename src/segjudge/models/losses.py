@@ -43,7 +43,7 @@ class Objective:
         from monai.losses import DiceLoss  # noqa: PLC0415 - its import takes seconds
 
         self._classes = classes
-        self._usual = recipe.usual
+        self._weights = dict(recipe.weights)
         self._semantic = recipe.kind == "semantic"
         self.outputs = max(1, len(classes)) if self._semantic else len(classes) + 1 + 4
         if self._semantic:
@@ -58,7 +58,7 @@ class Objective:
             bits = np.arange(self.outputs, dtype=np.uint8)[:, None, None]
             masks = np.stack([sample.planes[None] >> bits & 1 for sample in samples]).astype(np.float32)
             return Batch(inputs, torch.from_numpy(masks), torch.zeros(0))
-        targets = [instance_targets(sample, self._classes, self._usual) for sample in samples]
+        targets = [instance_targets(sample, self._classes, self._weights) for sample in samples]
         index = [np.where(s.known, t.class_index, -1) for s, t in zip(samples, targets, strict=True)]
         maps = [np.concatenate([t.heat[None], t.offset, t.depth[None], t.weight[None]]) for t in targets]
         return Batch(inputs, torch.from_numpy(np.stack(maps)), torch.from_numpy(np.stack(index)))

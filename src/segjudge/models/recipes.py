@@ -39,6 +39,9 @@ class Recipe:
         0.0  # pixels of an instance whose pixels weigh as the background's; smaller ones weigh more
     )
     rare: tuple[tuple[int, float], ...] = ()  # class id, and how eagerly crops show it where it is present
+    weights: tuple[
+        tuple[int, float], ...
+    ] = ()  # class id, and what a pixel of it weighs; 1 of those not named
 
 
 _SMALL = (24, 48, 96, 128)
@@ -60,8 +63,10 @@ RECIPES: dict[str, Recipe] = {
     "wad-2018": Recipe(
         kind="instances", side=846, crop=160, batch=6, steps=1500, rate=4e-3, stem=True, reduce=2,
         widths=(24, 48, 96, 128, 160), reading="fixed", flips=("left-right",), zoom=1.3, tile=512, views=True,
-        validation=16, usual=1200.0,
+        validation=16,
         rare=((33, 1.5), (34, 1.5), (35, 1.2), (36, 1.2), (38, 1.5), (39, 1.5), (40, 1.5)),
+        # What each class lacks to the pixels of cars, in crops chosen as above.
+        weights=((34, 12.0), (35, 11.0), (36, 12.0), (38, 2.9), (39, 2.3), (40, 12.0)),
     ),
 }  # fmt: skip
 

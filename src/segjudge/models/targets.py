@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from segjudge.models.samples import Sample
 
 __all__ = ["OFFSET_UNIT", "InstanceTargets", "centres", "depth", "instance_targets"]
@@ -21,8 +23,6 @@ Floats = NDArray[np.float32]
 
 #: Pixels to which an offset of 1 comes; keeps the numbers that the net has to say near 1.
 OFFSET_UNIT = 16.0
-
-_HEAVIEST = 12.0  # weight of a pixel
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class InstanceTargets:
     heat: Floats  # 1 at an instance's centre, less around it
     offset: Floats  # (2, h, w) rows and columns to the centre, by OFFSET_UNIT
     depth: Floats  # 0 on an instance's outline, 1 where it is deepest
-    weight: Floats  # 1 of the background, more of small instances
+    weight: Floats  # 1 of the background, more of classes that have few pixels
 
 
 def centres(owner: NDArray[np.int32], count: int) -> Floats:
@@ -79,8 +79,15 @@ def depth(owner: NDArray[np.int32], count: int) -> NDArray[np.uint8]:
     return scaled
 
 
-def instance_targets(sample: Sample, classes: tuple[int, ...], usual: float = 0.0) -> InstanceTargets:
-    """The maps of a sample, whose centres may lie outside of its crop; `usual` as in `_weights`."""
+def instance_targets(
+    sample: Sample, classes: tuple[int, ...], weights: Mapping[int, float] | None = None
+) -> InstanceTargets:
+    """The maps of a sample, whose centres may lie outside of its crop.
+
+    `weights` say, by class id, what a pixel of an instance weighs where the background's weigh 1.
+    """
+    table = weights or {}
+    weight = np.array([1.0, *(table.get(value, 1.0) for value in sample.class_ids.tolist())], np.float32)
     owner = sample.owner
     number = np.concatenate([[0], np.searchsorted(classes, sample.class_ids) + 1])
     number[1:][sample.ignored] = -1
@@ -99,15 +106,5 @@ def instance_targets(sample: Sample, classes: tuple[int, ...], usual: float = 0.
         (heat * known).astype(np.float32),
         offset.astype(np.float32),
         sample.depth.astype(np.float32) / np.float32(255),
-        _weights(sample.areas, usual)[owner],
+        weight[owner],
     )
-
-
-def _weights(areas: Floats, usual: float) -> Floats:
-    """(N + 1,) what a pixel of the background and of each instance weighs.
-
-    Metrics count instances, not pixels: where a picture is mostly background, those of few pixels would never
-    be learnt. `usual` is the area of an instance whose pixels weigh as much as the background's; 0: all do.
-    """
-    weights = np.clip(usual / np.maximum(areas, 1), 1.0, _HEAVIEST)
-    return np.concatenate([[1.0], weights]).astype(np.float32)

@@ -69,7 +69,8 @@ def recipe_of(data: dict[str, Any]) -> Recipe:
     fields: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in data.items()
     }
-    fields["rare"] = tuple((int(class_id), float(wish)) for class_id, wish in data["rare"])
+    for name in ("rare", "weights"):
+        fields[name] = tuple((int(class_id), float(value)) for class_id, value in data[name])
     return Recipe(**fields)
 
 
