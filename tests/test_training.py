@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -225,6 +226,16 @@ def test_a_process_that_is_killed_leaves_a_run_to_go_on_with(run, emoji, tmp_pat
     assert weights(tmp_path / "run") == run.weights.read_bytes()
 
 
+@pytest.mark.slow
+def test_two_processes_speak_with_one_voice(emoji, tmp_path):
+    command = Path(sys.executable).with_name("segjudge")
+    words = ("train", "emoji", emoji, "-o", tmp_path / "run", *OPTIONS, "--devices", 2, "--json")
+    done = subprocess.run([command, *map(str, words)], capture_output=True, check=True, text=True)
+    assert json.loads(done.stdout)["steps"] == STEPS
+    assert done.stderr.count("starting from") == 1
+    assert len(rows_of(Run(tmp_path / "run").metrics)) == EPOCHS
+
+
 def without_seconds(run):
     rows = rows_of(run.metrics)
     return [{key: value for key, value in row.items() if key != "seconds"} for row in rows]
@@ -307,6 +318,17 @@ def test_a_prediction_that_was_broken_off_goes_on_and_writes_the_same(run, emoji
     assert (again.images, again.kept) == (12, 5)
     assert broken.read_bytes() == whole.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.zip", "whole.zip"]
+
+
+def test_ctrl_c_in_predict_is_status_130_and_says_how_to_go_on(run, emoji, tmp_path, monkeypatch):
+    def stop(*_arguments, **_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("segjudge.models.predicting.predict_place", stop)
+    outcome = segjudge("predict", "emoji", run.folder, emoji, "-o", tmp_path / "it.zip")
+    assert outcome.status == 130
+    assert outcome.out == ""
+    assert "same command" in outcome.err
 
 
 def test_what_another_way_of_predicting_left_is_not_used(run, emoji, tmp_path):
@@ -425,6 +447,7 @@ def test_a_run_of_another_task_is_refused(run, sets, tmp_path):
         (("--minutes", 1, "--steps", 2), "--minutes"),
         (("--fold", 7), "7"),
         (("--fold", "x"), "x"),
+        (("--fold", "all", "--devices", 2), "one device"),
         (("--init", "nowhere.safetensors"), "nowhere"),
         (("--net", "large"), "large"),
         (("--set", "nonsense=1"), "nonsense"),

@@ -98,6 +98,10 @@ def train(
     number = _fold(fold, options["folds"])
     if options["minutes"] and options["steps"]:
         raise UsageError("--minutes and --steps say two things.", "Give one of them.")
+    if number is None and options["devices"] > 1:
+        raise UsageError(
+            "--fold all trains on one device.", "Train each fold by itself: --fold 0, --fold 1, …"
+        )
     plan = Plan(task=loaded.id, fold=number or 0, **options)
     try:
         with _reporting(output) as report:
@@ -143,11 +147,16 @@ def predict(
     output = Output(as_json, quiet)
     loaded = load(task, settings)
     runs = [Path(path) for path in (run, *ensemble)]
-    with output.progress("predicting") as progress:
-        done = run_prediction(
-            loaded, runs, Path(pictures), Path(target), images=read_manifest(loaded, manifest), views=tta,
-            threads=threads, progress=progress,
-        )  # fmt: skip
+    images = read_manifest(loaded, manifest)
+    try:
+        with output.progress("predicting") as progress:
+            done = run_prediction(
+                loaded, runs, Path(pictures), Path(target), images=images, views=tta, threads=threads,
+                progress=progress,
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        output.aside("Stopped; what was predicted is kept. Go on with the same command.")
+        finish(INTERRUPTED)
     if not done.diagnosis.ok:
         printing.diagnosis(done.diagnosis, output, streamed=False)
         finish(SubmissionError.exit_status)
