@@ -30,6 +30,9 @@ ARGUMENTS = {
     "masks": "The folder of masks, named as the task's page says.",
     "source": "The table to read, CSV or Parquet.",
     "target": "The table to write; its ending says the form.",
+    "data": "The competition's training folder, or one that `make-data` wrote.",
+    "run": "The folder that `train` wrote; for `predict` also a file that `export` wrote.",
+    "pictures": "The folder of images to predict, as the competition ships it.",
 }
 
 
@@ -73,8 +76,9 @@ def _option(option: click.Option) -> str:
     value = ""
     if not option.is_flag:
         choices = option.type.choices if isinstance(option.type, click.Choice) else ()
-        value = " " + (option.metavar or "\\|".join(map(str, choices)) or option.type.name.upper())
-    return ", ".join(f"`{name}{value}`" for name in option.opts)
+        value = " " + (option.metavar or "|".join(map(str, choices)) or option.type.name.upper())
+    names = [*option.opts, *option.secondary_opts]
+    return ", ".join(f"`{_cell(name + value)}`" for name in names)
 
 
 def _cell(text: str) -> str:

@@ -41,24 +41,53 @@ threads_option = click.option(
 @task_argument
 @click.argument("data")
 @click.option("-o", "--output", "target", required=True, metavar="RUN", help="The run's folder.")
-@click.option("--minutes", type=click.FloatRange(0.1), metavar="M", help="Train for about so long.")
-@click.option("--steps", type=click.IntRange(1), metavar="N", help="Train for so many steps.")
 @click.option(
-    "--epochs", type=click.IntRange(1), default=8, show_default=True, help="How often to take the metric."
+    "--minutes", type=click.FloatRange(0.1), metavar="M", help="Train for about so long, instead of steps."
 )
 @click.option(
-    "--init", default="builtin", show_default=True, help="builtin, scratch, a run, or a weights file."
+    "--steps", type=click.IntRange(1), metavar="N", help="Train for so many steps; default: the recipe's."
+)
+@click.option(
+    "--epochs",
+    type=click.IntRange(1),
+    default=8,
+    show_default=True,
+    metavar="N",
+    help="How often to take the metric.",
+)
+@click.option(
+    "--init",
+    default="builtin",
+    show_default=True,
+    metavar="WEIGHTS",
+    help="builtin, scratch, a run, or a weights file.",
 )
 @click.option(
     "--net", type=click.Choice(_NETS), default="small", show_default=True, help="Ours, or one of MONAI's."
 )
-@click.option("--fold", default="0", show_default=True, metavar="N|all", help="The part kept for validation.")
 @click.option(
-    "--folds", type=click.IntRange(2), default=5, show_default=True, help="Parts to split the data into."
+    "--fold",
+    default="0",
+    show_default=True,
+    metavar="N|all",
+    help="The part kept for validation; all trains one model for each part.",
+)
+@click.option(
+    "--folds",
+    type=click.IntRange(2),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="Parts to split the data into.",
 )
 @click.option("--validation", type=click.IntRange(1), metavar="N", help="Validation images at most.")
 @click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of weights, crops and the split."
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Of weights, crops and the split.",
 )
 @click.option("--batch", type=click.IntRange(1), metavar="N", help="Crops a step; default: the recipe's.")
 @click.option("--rate", type=click.FloatRange(0, min_open=True), metavar="R", help="Peak learning rate.")
@@ -67,13 +96,27 @@ threads_option = click.option(
     "--overfit", type=click.IntRange(1), metavar="N", help="Learn N images by heart: a check of the data."
 )
 @click.option(
-    "--devices", type=click.IntRange(1), default=1, show_default=True, help="How many GPUs or processes."
+    "--devices",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="How many GPUs, or processes without one.",
 )
 @click.option(
-    "--precision", type=click.Choice(_PRECISIONS), default="32-true", show_default=True, help="For GPUs."
+    "--precision",
+    type=click.Choice(_PRECISIONS),
+    default="32-true",
+    show_default=True,
+    help="The mixed ones are for GPUs.",
 )
 @click.option(
-    "--workers", type=click.IntRange(0), default=0, show_default=True, help="Processes that make crops."
+    "--workers",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Processes that make crops.",
 )
 @threads_option
 @set_option
