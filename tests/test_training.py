@@ -18,7 +18,7 @@ import pytest
 from PIL import Image
 
 import segjudge as sj
-from segjudge.data import TASKS, make
+from segjudge.data import TASKS, make, scenes
 from segjudge.datasets import open_dataset
 from segjudge.errors import SegjudgeError, UsageError
 from segjudge.models.predicting import predict
@@ -487,3 +487,43 @@ def test_a_run_s_record_that_was_cut_or_is_of_another_version_is_told(run, tmp_p
     record.write_text(json.dumps({**run.read(), "format": 99}))
     with pytest.raises(SegjudgeError, match="another version"):
         Run(tmp_path).read()
+
+
+# ------------------------------------------------------------------------------------------- full size
+
+MEASURED = """
+import resource, sys
+sys.argv = ["segjudge", *sys.argv[1:]]
+from segjudge.cli import main
+try:
+    main()
+except SystemExit as leave:
+    assert not leave.code, leave.code
+print("PEAK", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the peak is told in other units")
+@pytest.mark.parametrize(("views", "method"), [("--tta", "centres"), ("--no-tta", "watershed")])
+def test_a_street_of_full_size_is_predicted_in_less_than_2_gib(views, method, sets, tmp_path):
+    data, folder = sets("wad-2018"), tmp_path / "run"
+    learn(data, folder, Plan(task="wad-2018", init="scratch", steps=2, epochs=1, folds=2, batch=2, threads=1))
+    record = Run(folder).read()
+    for rule in record["rules"]["groupings"]:  # so loose that the street is full of instances
+        rule |= {"method": method, "share": 0.05, "peak": 0.01, "floor": 0.0}
+    Run(folder).write(record)
+    street = next(scenes("wad-2018", images=1, seed=3, size=(271, 338)))
+    pictures = tmp_path / "test"
+    pictures.mkdir()
+    Image.fromarray(street.picture).resize((3384, 2710)).save(pictures / "170908_061500000_Camera_5.jpg")
+    target = tmp_path / "submission.csv"
+    words = ["predict", "wad-2018", folder, pictures, "-o", target, views, "--threads", "1"]
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, *map(str, words)], capture_output=True, check=True, text=True
+    )
+    peak = int(done.stdout.rpartition("PEAK")[2])
+    rows = len(rows_of(target))
+    print(f"peak {peak} MiB, {rows} instances, {target.stat().st_size} bytes")
+    assert rows > 20
+    assert peak < 2048
