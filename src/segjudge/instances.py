@@ -34,6 +34,8 @@ class Instances:
     ignored: NDArray[np.bool_]  # (N,) regions of the truth that are not evaluated
     rows: Integers  # (N,) line of the file, 0 where there is none
     masks: Masks
+    areas: NDArray[np.float64] | None = None  # (N,) what an area range looks at; None: the masks' own areas
+    crowd: NDArray[np.bool_] | None = None  # (N,) regions of many objects that nobody counted; None: no such
 
     @classmethod
     def of(
@@ -46,8 +48,10 @@ class Instances:
         confidences: NDArray[np.float64] | None = None,
         ignored: NDArray[np.bool_] | None = None,
         rows: Integers | None = None,
+        areas: NDArray[np.float64] | None = None,
+        crowd: NDArray[np.bool_] | None = None,
     ) -> Instances:
-        """Instances with what is not given set to class 0, confidence 1, not ignored, row 0."""
+        """Instances with what is not given set to class 0, confidence 1, not ignored, row 0, no crowd."""
         count = len(masks)
         return cls(
             tuple(image_ids),
@@ -57,6 +61,8 @@ class Instances:
             np.zeros(count, np.bool_) if ignored is None else ignored,
             np.zeros(count, np.int64) if rows is None else rows,
             masks,
+            areas,
+            crowd,
         )
 
     def __len__(self) -> int:
@@ -72,4 +78,6 @@ class Instances:
             self.ignored[places],
             self.rows[places],
             self.masks[places],
+            None if self.areas is None else self.areas[places],
+            None if self.crowd is None else self.crowd[places],
         )
