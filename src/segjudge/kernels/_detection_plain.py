@@ -1,0 +1,177 @@
+"""The kernels of COCO's detection metric in numpy and plain loops: the specification of `_detection.pyx`.
+
+Floats occur here, unlike in the other kernels: the numbers are those of COCO's own program to the last bit,
+so every division and comparison is made as it makes them. Bits are thresholds, the lowest bit the first.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["detection_curves", "match_detections", "ranked_order"]
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bits = NDArray[np.uint64]
+Bytes = NDArray[np.uint8]
+
+_TINY = 2.0**-52  # in the denominator of a precision, as COCO has it
+
+
+def ranked_order(first: Integers, second: Integers, confidences: Floats, rows: Integers) -> Integers:
+    """The order by `first`, then `second`, then falling confidence, then `rows`, then place."""
+    if not len(first) == len(second) == len(confidences) == len(rows):
+        raise ValueError("arrays differ in length")
+    if np.isnan(confidences).any():
+        raise ValueError("a confidence is not a number")
+    return np.lexsort((rows, -confidences, second, first)).astype(np.int64)
+
+
+def match_detections(
+    predictions: Integers,
+    truths: Integers,
+    iou: Floats,
+    thresholds: Floats,
+    n_predictions: int,
+    crowd: Bytes,
+    outside: Bytes,
+) -> tuple[Bits, Bits, Bits]:
+    """Thresholds at which predictions match counted truths, ignored truths, and truths are matched: (N, A) each.
+
+    Pairs stand in the order in which predictions choose, each prediction's in the order of the truths.
+    `outside` (M, A) is 1 where a truth does not count in an area range. A prediction takes the free truth
+    of greatest IoU, the last one of equals, and one that does not count only where no other is left; crowds
+    stay free.
+    """
+    _check_match(predictions, truths, iou, thresholds, n_predictions, crowd, outside)
+    ranges = outside.shape[1]
+    hits = np.zeros((n_predictions, ranges), np.uint64)
+    ignored = np.zeros((n_predictions, ranges), np.uint64)
+    found = np.zeros((len(crowd), ranges), np.uint64)
+    pairs = list(zip(predictions.tolist(), truths.tolist(), iou.tolist(), strict=True))
+    for part in range(ranges):
+        for place, threshold in enumerate(thresholds.tolist()):
+            taken: set[int] = set()
+            for prediction, group in itertools.groupby(pairs, key=lambda pair: pair[0]):
+                best, chosen = (True, threshold), -1
+                for _, truth, value in group:
+                    aside = bool(outside[truth, part])
+                    if value < threshold or truth in taken:
+                        continue
+                    if chosen < 0 or (best[0] and not aside) or (best[0] == aside and value >= best[1]):
+                        best, chosen = (aside, value), truth
+                if chosen < 0:
+                    continue
+                bit = np.uint64(1) << np.uint64(place)
+                (ignored if outside[chosen, part] else hits)[prediction, part] |= bit
+                found[chosen, part] |= bit
+                if not crowd[chosen]:
+                    taken.add(chosen)
+    return hits, ignored, found
+
+
+def _check_match(
+    predictions: Integers,
+    truths: Integers,
+    iou: Floats,
+    thresholds: Floats,
+    n_predictions: int,
+    crowd: Bytes,
+    outside: Bytes,
+) -> None:
+    if not len(predictions) == len(truths) == len(iou) or len(crowd) != len(outside):
+        raise ValueError("arrays differ in length")
+    if not 0 < len(thresholds) <= 64:
+        raise ValueError("1 to 64 thresholds")
+    if len(predictions) and (
+        min(predictions.min(), truths.min()) < 0
+        or predictions.max() >= n_predictions
+        or truths.max() >= len(crowd)
+    ):
+        raise ValueError("a pair names an instance that is not there")
+
+
+def detection_curves(
+    order: Integers,
+    groups: Integers,
+    confidences: Floats,
+    ranks: Integers,
+    hits: Bits,
+    dropped: Bits,
+    truths: Integers,
+    levels: Floats,
+    thresholds: int,
+    cap: int,
+    *,
+    whole: bool,
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Average precision and recall (G, A, T), and with `whole` precision and confidence (G, A, T, R); else empty.
+
+    `order` goes through the predictions by group and, in each, from the most to the least confident; those
+    whose rank in their image is `cap` or more are left out. `truths` (G, A) are those that count; where
+    there is none, all is -1. Precision at a recall level is the best one there or later, 0 beyond the last.
+    """
+    _check_curves(order, groups, confidences, ranks, hits, dropped, truths, levels, thresholds)
+    count, ranges = truths.shape
+    shape = (count, ranges, thresholds)
+    average, recall = np.full(shape, -1.0), np.full(shape, -1.0)
+    full = (*shape, len(levels)) if whole else (0, ranges, thresholds, len(levels))
+    precision, confidence = np.full(full, -1.0), np.full(full, -1.0)
+    kept = order[ranks[order] < cap]
+    for group in range(count):
+        mine = kept[groups[kept] == group]
+        for part in range(ranges):
+            for place in range(thresholds if truths[group, part] else 0):
+                bit = np.uint64(place)
+                aside = (dropped[mine, part] >> bit & np.uint64(1)) == 1
+                hit = ((hits[mine, part] >> bit & np.uint64(1)) == 1) & ~aside
+                tp = np.cumsum(hit).astype(np.float64)
+                at, values = _curve(tp, np.cumsum(~hit & ~aside), truths[group, part], levels)
+                at_level = (group, part, place)
+                average[at_level] = sum(values.tolist()) / len(levels) if len(levels) else 0.0
+                recall[at_level] = tp[-1] / truths[group, part] if len(tp) else 0.0
+                if whole:
+                    precision[at_level] = values
+                    reached = confidences[mine[at]]
+                    confidence[at_level] = np.concatenate([reached, np.zeros(len(levels) - len(reached))])
+    return average, recall, precision, confidence
+
+
+def _curve(tp: Floats, fp: Integers, truths: int, levels: Floats) -> tuple[Integers, Floats]:
+    """Where each recall level is reached, as far as it is, and the best precision from there on, else 0."""
+    precision = tp / (fp + tp + _TINY)
+    envelope = np.maximum.accumulate(precision[::-1])[::-1]
+    at = np.searchsorted(tp / truths, levels, side="left")
+    at = at[at < len(tp)]
+    return at, np.concatenate([envelope[at], np.zeros(len(levels) - len(at))])
+
+
+def _check_curves(
+    order: Integers,
+    groups: Integers,
+    confidences: Floats,
+    ranks: Integers,
+    hits: Bits,
+    dropped: Bits,
+    truths: Integers,
+    levels: Floats,
+    thresholds: int,
+) -> None:
+    count = len(groups)
+    shape = (count, truths.shape[1])
+    if not count == len(confidences) == len(ranks) or hits.shape != shape or dropped.shape != shape:
+        raise ValueError("arrays differ in length")
+    if not 0 < thresholds <= 64:
+        raise ValueError("1 to 64 thresholds")
+    if len(order) and (order.min() < 0 or order.max() >= count):
+        raise ValueError("order names a prediction that is not there")
+    if not (np.diff(levels, prepend=0.0, append=1.0) >= 0).all():
+        raise ValueError("recall levels ascend from 0 to 1")
+    if (truths < 0).any():
+        raise ValueError("a number of truths is negative")
+    grouped = groups[order]
+    if len(grouped) and (grouped[0] < 0 or grouped[-1] >= len(truths) or (np.diff(grouped) < 0).any()):
+        raise ValueError("groups are not ascending, or not there")

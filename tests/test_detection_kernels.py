@@ -1,0 +1,165 @@
+"""The compiled kernels of the detection metric equal their plain twins to the last bit, nonsense included."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from segjudge.kernels import _detection_plain
+
+_detection = pytest.importorskip("segjudge.kernels._detection", reason="the extension was not built here")
+
+LEVELS = np.linspace(0, 1, 11)
+THRESHOLDS = np.linspace(0.5, 0.95, 10)
+
+
+def both(name, *arguments, **options):
+    results = [getattr(twin, name)(*arguments, **options) for twin in (_detection, _detection_plain)]
+    fast, plain = ([r] if isinstance(r, np.ndarray) else r for r in results)
+    for one, other in zip(fast, plain, strict=True):
+        np.testing.assert_array_equal(one, other)
+        assert one.dtype == other.dtype
+    return results[0]
+
+
+def numbers(values):
+    return np.array(values, np.int64)
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([0, 1, 2, 5, -3, 1 << 40]),
+            st.integers(0, 2),
+            st.sampled_from([0.5, 0.25, -0.0, 0.0, 1e300]),
+            st.integers(0, 3),
+        ),
+        max_size=80,
+    ),
+    st.booleans(),
+)
+def test_ranked_order_twins(items, by_image):
+    if by_image:
+        items.sort(key=lambda item: item[0])
+    columns = list(zip(*items, strict=True)) if items else [(), (), (), ()]
+    order = both(
+        "ranked_order",
+        numbers(columns[0]),
+        numbers(columns[1]),
+        np.array(columns[2], float),
+        numbers(columns[3]),
+    )
+    assert order.tolist() == sorted(
+        range(len(items)), key=lambda k: (items[k][0], items[k][1], -items[k][2], items[k][3])
+    )
+
+
+def test_long_groups_are_sorted_in_pieces_that_are_merged():
+    rng = np.random.default_rng(3)
+    for count in (11, 12, 13, 24, 25, 500, 1000):
+        confidences, rows = rng.integers(0, 40, count) / 8, rng.integers(0, 9, count)
+        zeros = np.zeros(count, np.int64)
+        both("ranked_order", zeros, zeros, confidences, rows)
+        both("ranked_order", rng.integers(0, 3, count), zeros, confidences, rows)
+
+
+@st.composite
+def pairs(draw):
+    """Pairs grouped by prediction, with IoUs that tie and lie on thresholds."""
+    truths, ranges = draw(st.integers(0, 4)), draw(st.integers(1, 3))
+    iou = st.sampled_from([0.1, 0.5, 0.6, float(THRESHOLDS[2]), 0.75, 0.95, 1.0])
+    listed = []
+    for prediction in draw(st.permutations(range(5))) if truths else []:
+        chosen = sorted(draw(st.sets(st.integers(0, truths - 1))))
+        listed += [(prediction, truth, draw(iou)) for truth in chosen]
+    columns = list(zip(*listed, strict=True)) if listed else [(), (), ()]
+    flags = st.lists(st.booleans(), min_size=ranges, max_size=ranges)
+    outside = np.array([draw(flags) for _ in range(truths)], np.uint8).reshape(truths, ranges)
+    crowd = np.array([draw(st.booleans()) for _ in range(truths)], np.uint8)
+    return numbers(columns[0]), numbers(columns[1]), np.array(columns[2], float), crowd, outside
+
+
+@settings(max_examples=300)
+@given(pairs())
+def test_match_detections_twins(drawn):
+    predictions, truths, iou, crowd, outside = drawn
+    both("match_detections", predictions, truths, iou, THRESHOLDS, 5, crowd, outside)
+
+
+@pytest.mark.parametrize(
+    ("prediction", "truth"),
+    [(-1, 0), (1, 0), (0, -1), (0, 1)],
+)
+def test_a_pair_out_of_range_is_refused(prediction, truth):
+    for twin in (_detection, _detection_plain):
+        with pytest.raises(ValueError, match="not there"):
+            twin.match_detections(
+                numbers([prediction]),
+                numbers([truth]),
+                np.ones(1),
+                THRESHOLDS,
+                1,
+                np.zeros(1, np.uint8),
+                np.zeros((1, 1), np.uint8),
+            )
+
+
+@st.composite
+def rankings(draw):
+    """Random bits in two area ranges, in groups, some of them without truth or without predictions."""
+    groups, ranges, rows = draw(st.integers(1, 4)), draw(st.integers(1, 2)), draw(st.integers(0, 12))
+    bits = st.lists(st.integers(0, 1023), min_size=ranges, max_size=ranges)
+    group = numbers([draw(st.integers(0, groups - 1)) for _ in range(rows)])
+    confidences = np.array([draw(st.integers(0, 5)) / 4 for _ in range(rows)], float)
+    hits, dropped = (
+        np.array([draw(bits) for _ in range(rows)], np.uint64).reshape(rows, ranges) for _ in range(2)
+    )
+    ranks = numbers([draw(st.integers(0, 3)) for _ in range(rows)])
+    truths = numbers([[draw(st.integers(0, 9)) for _ in range(ranges)] for _ in range(groups)])
+    order = np.lexsort((-confidences, group)).astype(np.int64)
+    return order, group, confidences, ranks, hits, dropped, truths
+
+
+@settings(max_examples=300)
+@given(rankings(), st.integers(1, 4), st.booleans(), st.sampled_from([0, 2, 11, 101]))
+def test_detection_curves_twins(ranking, cap, whole, steps):
+    both("detection_curves", *ranking, np.linspace(0, 1, steps), 10, cap, whole=whole)
+
+
+def test_sixty_four_thresholds_fill_all_bits():
+    hits = np.array([[2**64 - 1]], np.uint64)
+    average = both(
+        "detection_curves",
+        numbers([0]), numbers([0]), np.ones(1), numbers([0]), hits, np.zeros((1, 1), np.uint64),
+        numbers([[1]]), LEVELS, 64, 100, whole=True,
+    )[0]  # fmt: skip
+    assert average.shape == (1, 1, 64)
+    assert (average > 0.99).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({0: numbers([1])}, "not there"),
+        ({0: numbers([-1])}, "not there"),
+        ({1: numbers([1])}, "groups"),
+        ({1: numbers([-1])}, "groups"),
+        ({6: numbers([[-1]])}, "negative"),
+        ({7: np.array([0.5, 0.2])}, "levels"),
+        ({7: np.array([0.5, np.nan])}, "levels"),
+        ({7: np.array([2.0])}, "levels"),
+        ({8: 65}, "thresholds"),
+        ({8: 0}, "thresholds"),
+    ],
+)
+def test_nonsense_is_refused_before_it_is_indexed(change, message):
+    arguments = [
+        numbers([0]), numbers([0]), np.ones(1), numbers([0]), np.zeros((1, 1), np.uint64),
+        np.zeros((1, 1), np.uint64), numbers([[1]]), LEVELS, 10, 100,
+    ]  # fmt: skip
+    for place, value in change.items():
+        arguments[place] = value
+    for twin in (_detection, _detection_plain):
+        with pytest.raises(ValueError, match=message):
+            twin.detection_curves(*arguments, whole=False)
