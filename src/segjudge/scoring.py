@@ -196,7 +196,12 @@ def score(
         hashes = [receipt.result() for receipt in receipts]
     if not diagnosis.ok:
         raise SubmissionError(_refusal(submission.label, diagnosis), diagnosis)
-    facts = Facts(tuple(task.classes), np.flatnonzero(contest.scored), contest.images.clip_numbers())
+    facts = Facts(
+        tuple(task.classes),
+        np.flatnonzero(contest.scored),
+        contest.images.clip_numbers(),
+        contest.images.ids,
+    )
     scores = _scores(task, run, facts, parts)
     return Result(
         task.id,

@@ -20,7 +20,7 @@ __all__ = ["Breakdown", "Metric", "Scores", "Tally", "mean"]
 Integers = NDArray[np.int64]
 
 #: The ways in which a score can be asked for in parts.
-Breakdown = frozenset({"class", "threshold", "image"})
+Breakdown = frozenset({"class", "threshold", "area", "image"})
 
 
 def mean(values: Iterable[float]) -> float | None:
@@ -42,6 +42,8 @@ class Scores:
     by_class: Mapping[int, float | None] = field(default_factory=dict)
     by_threshold: Mapping[Fraction, float | None] = field(default_factory=dict)
     by_image: Mapping[tuple[int, int], float | None] = field(default_factory=dict)  # (image, class or -1)
+    by_area: Mapping[str, float | None] = field(default_factory=dict)
+    metrics: Mapping[str, float | None] = field(default_factory=dict)  # other numbers that go by a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +85,4 @@ class Facts:
     classes: tuple[int, ...]  # class ids, () without classes
     images: Integers  # (N,) places of the images that are scored
     clips: Integers | None  # (all images,) the clip of each image, None if not known
+    ids: tuple[str, ...] = ()  # (all images,) the id of each image
