@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from segjudge.instances import Instances
     from segjudge.loading import Submission, Truth, read_images, read_submission, read_truth
     from segjudge.masks import Masks, Overlaps
-    from segjudge.scoring import Result, check, check_truth, score
+    from segjudge.result import Result
+    from segjudge.scoring import check, check_truth, score
     from segjudge.task import Task, load_task
 
 __all__ = [
@@ -71,7 +72,7 @@ _LAZY = {
     "Instances": "instances",
     "Masks": "masks",
     "Overlaps": "masks",
-    "Result": "scoring",
+    "Result": "result",
     "Rle": "codecs",
     "Submission": "loading",
     "SubmissionWriter": "encoding",

@@ -146,7 +146,9 @@ def check_truth(
 @click.option(
     "--usage", type=click.Choice(["Public", "Private", "Ignored"]), help="Score images of one usage."
 )
-@click.option("--by", metavar="PARTS", default="", help="Also by class, threshold, image (comma-separated).")
+@click.option(
+    "--by", metavar="PARTS", default="", help="Also by class, threshold, area, image (comma-separated)."
+)
 @set_option
 @workers_option
 @click.option("--fail-under", type=float, metavar="X", help="Exit with status 1 if the score is below X.")

@@ -50,8 +50,11 @@ class Scores:
 class Tally:
     """What a metric has learnt from some images: columns that concatenate, in any order.
 
-    Subclasses add their columns as fields; all are arrays.
+    Subclasses add their columns as fields; all are arrays. `tables` says which columns belong together, the
+    first of each table being the places of the images.
     """
+
+    tables: ClassVar[tuple[tuple[str, ...], ...]]
 
     @classmethod
     def sum(cls, parts: Sequence[Self]) -> Self:
@@ -61,6 +64,16 @@ class Tally:
 
     def __add__(self, other: Self) -> Self:
         return type(self).sum([self, other])
+
+    def moved(self, places: Integers) -> Self:
+        """The tally with image i at `places[i]`; what belongs to an image moved to -1 is left out."""
+        columns: dict[str, NDArray[Any]] = {}
+        for image, *others in self.tables:
+            moved = places[getattr(self, image)]
+            kept = moved >= 0
+            columns[image] = moved[kept]
+            columns |= {name: getattr(self, name)[kept] for name in others}
+        return type(self)(**columns)
 
 
 class Metric(Protocol):

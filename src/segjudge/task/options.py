@@ -115,7 +115,10 @@ def described(hint: Any) -> str:  # noqa: ANN401
 def shown(value: Any) -> Any:  # noqa: ANN401
     """A setting as `show` and the JSON give it: thresholds as shortest decimals."""
     if isinstance(value, tuple):
-        return [decimal_text(item) for item in value]
+        return [
+            decimal_text(item) if isinstance(item, Fraction) else item if isinstance(item, int) else str(item)
+            for item in value
+        ]
     return value
 
 
