@@ -30,11 +30,13 @@ if TYPE_CHECKING:
     from segjudge.masks import Masks, Overlaps
     from segjudge.result import Result
     from segjudge.scoring import check, check_truth, score
+    from segjudge.streaming import Evaluator
     from segjudge.task import Task, load_task
 
 __all__ = [
     "CocoRle",
     "Diagnosis",
+    "Evaluator",
     "Finding",
     "Images",
     "Instances",
@@ -67,6 +69,7 @@ __all__ = [
 _LAZY = {
     "CocoRle": "codecs",
     "Diagnosis": "findings",
+    "Evaluator": "streaming",
     "Finding": "findings",
     "Images": "images",
     "Instances": "instances",

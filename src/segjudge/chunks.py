@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segjudge.findings import Collector, Where
-from segjudge.metrics import AveragePrecision
+from segjudge.metrics import AveragePrecision, Detection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,9 +40,7 @@ class Outcome:
     tally: Any  # None where nothing is scored
     submission: Collector
     truth: Collector
-    truths: int = 0
-    ignored: int = 0
-    predictions: int = 0
+    counts: Integers | None = None  # (images of the chunk, 3) truths, ignored regions and predictions
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +89,20 @@ class Reader:
         tally = None
         if predictions is not None and not found.errors and not faults.errors:
             tally = self.task.metric.tally(truths, predictions, places)
-        filled = truths.masks.areas > 0
-        return Outcome(
-            tally,
-            found,
-            faults,
-            int((filled & ~truths.ignored).sum()),
-            int((filled & truths.ignored).sum()),
-            0 if predictions is None else int((predictions.masks.areas > 0).sum()),
+        return Outcome(tally, found, faults, self._counts(truths, predictions, len(places)))
+
+    def _counts(self, truths: Instances, predictions: Instances | None, images: int) -> Integers:
+        """(images, 3) what there is of each image; empty masks count for nothing but in detection."""
+        empty_too = isinstance(self.task.metric, Detection)
+        aside = truths.ignored | truths.crowds
+        filled = (truths.masks.areas > 0) | empty_too
+        groups = [truths.image[filled & ~aside], truths.image[filled & aside]]
+        groups.append(
+            np.zeros(0, np.int64)
+            if predictions is None
+            else predictions.image[(predictions.masks.areas > 0) | empty_too]
         )
+        return np.stack([np.bincount(group, minlength=images) for group in groups], axis=1)
 
     def _check_truths(self, truths: Instances, faults: Collector) -> None:
         if isinstance(self.task.metric, AveragePrecision):

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from segjudge.errors import UsageError
 from segjudge.findings import Where
 from segjudge.images import IGNORED, Images
-from segjudge.metrics import AveragePrecision
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +70,7 @@ class Contest:
         if submission is not None and submission.source is not None:
             submission.source.bind(images)
             contest._check_ids(submission, closed=closed)
-            if (images.shapes[:known, 0] < 0).any():
+            if submission.path is not None and (images.shapes[:known, 0] < 0).any():
                 submission.findings.add(
                     "sizes-unknown",
                     Where(file=submission.label),
@@ -88,8 +87,7 @@ class Contest:
 
     def row_id(self, place: int, class_id: int) -> str:
         """The id of a row as the submission writes it."""
-        image = self.images.ids[place]
-        return f"{image}_{class_id}" if self.semantic else image
+        return self.task.row_id(self.images.ids[place], class_id)
 
     # --------------------------------------------------------------------------------------------- the truth
 
@@ -106,7 +104,7 @@ class Contest:
             )
         place = self.images.find(truth.source.image_ids)[truth.entries.image]
         strange = self._check_classes(truth, place) if self.semantic else np.zeros(len(place), np.bool_)
-        if not isinstance(self.task.metric, AveragePrecision):
+        if not self.task.ranked:
             self._check_repeats(truth, place, (place >= 0) & ~strange)
         if manifest is None:
             return
@@ -119,7 +117,7 @@ class Contest:
                     f"The truth has the image {image!r}, the list of images has not.",
                     "Add it to the list, or leave it out of the truth.",
                 )
-        if isinstance(self.task.metric, AveragePrecision) and not truth.source.holds_gil:
+        if self.task.ranked and not truth.source.holds_gil:
             return  # a table of instances names only the images that have some
         for image, number in manifest.places.items():
             if image not in named and self._required(number):
@@ -146,7 +144,7 @@ class Contest:
         for row in np.flatnonzero(foreign & ~unreadable).tolist():
             self._unknown(submission, row, int(place[row]))
         good = ~foreign & ~strange_class
-        if isinstance(self.task.metric, AveragePrecision):
+        if self.task.ranked:
             return
         self._check_repeats(submission, place, good)
         if closed:
@@ -307,7 +305,9 @@ def _merged(manifest: Images | None, truth: Truth | None) -> Images | None:
         place = manifest.places.get(image)
         if place is None:
             continue
-        if tuple(shapes[place].tolist()) != size:
+        if shapes[place, 0] < 0:
+            shapes[place] = size
+        elif tuple(shapes[place].tolist()) != size:
             truth.findings.add(
                 "shape-mismatch",
                 Where(file=truth.label, image=image),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from segjudge.errors import TruthError, UsageError
 from segjudge.findings import Collector, Where
+from segjudge.formats.arrays import open_arrays
 from segjudge.formats.opening import Workspace, existing, plain_file
 from segjudge.formats.source import Entries
 from segjudge.formats.table.reading import open_any_text, open_submission_table, open_truth_table
@@ -23,8 +24,18 @@ from segjudge.task import ArchiveForm, TableForm, Task
 if TYPE_CHECKING:
     from segjudge.formats.source import Source
     from segjudge.formats.table.index import Table
+    from segjudge.instances import Instances
 
-__all__ = ["Opened", "Submission", "Truth", "read_images", "read_submission", "read_truth"]
+__all__ = [
+    "Opened",
+    "Submission",
+    "Truth",
+    "as_submission",
+    "as_truth",
+    "read_images",
+    "read_submission",
+    "read_truth",
+]
 
 Integers = NDArray[np.int64]
 
@@ -37,7 +48,7 @@ class Opened:
     """A file that has been opened: what it is called, what was found at once, and how to read on."""
 
     task: Task
-    path: Path
+    path: Path | None  # None for arrays
     label: str
     findings: Collector
     source: Source | None  # None when findings say why nothing can be read
@@ -48,8 +59,10 @@ class Opened:
         """The same file with findings of its own: one may be checked and scored again and again."""
         return dataclasses.replace(self, findings=self.findings.copy())
 
-    def digest(self) -> str:
-        """SHA-256 of the file as it was given, or of a folder's files."""
+    def digest(self) -> str | None:
+        """SHA-256 of the file as it was given, or of a folder's files; None for arrays."""
+        if self.path is None:
+            return None
         from segjudge.formats.archive import digest  # noqa: PLC0415 - only receipts need it
 
         return "sha256:" + digest(self.path)
@@ -134,6 +147,22 @@ def read_truth(task: Task, path: str | Path, *, findings: Collector | None = Non
     table = _meaningful(task, table, label, found)
     source = _table_source(task, table, shapes)
     return Truth(task, place, label, found, source, _entries(table), workspace)
+
+
+def as_truth(task: Task, given: Truth | Instances) -> Truth:
+    """The truth with findings of its own; of instances in memory, what a file with them would have given."""
+    if isinstance(given, Truth):
+        return given.afresh()
+    source, entries = open_arrays(task, given, "truths", complete=True)
+    return Truth(task, None, source.label, Collector(), source, entries, Workspace())
+
+
+def as_submission(task: Task, given: Submission | Instances) -> Submission:
+    """The submission with findings of its own; of instances in memory, what a file would have given."""
+    if isinstance(given, Submission):
+        return given.afresh()
+    source, entries = open_arrays(task, given, "predictions", complete=False)
+    return Submission(task, None, source.label, Collector(), source, entries, Workspace())
 
 
 def read_images(task: Task, path: str | Path) -> Images:

@@ -12,27 +12,41 @@ import numpy as np
 from segjudge.chunks import Reader, plan
 from segjudge.contest import Contest
 from segjudge.errors import SubmissionError, TruthError, UsageError
+from segjudge.loading import as_submission, as_truth
 from segjudge.metrics.scores import Facts
 from segjudge.result import Result
 from segjudge.spread import outcomes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
-    from segjudge.findings import Diagnosis
+    from numpy.typing import NDArray
+
+    from segjudge.findings import Collector, Diagnosis
     from segjudge.images import Images
+    from segjudge.instances import Instances
     from segjudge.loading import Submission, Truth
-    from segjudge.metrics import Scores
     from segjudge.task import Task
 
-__all__ = ["Result", "accept_truth", "check", "check_truth", "score"]
+__all__ = [
+    "Result",
+    "Run",
+    "accept_truth",
+    "check",
+    "check_truth",
+    "finished",
+    "parts_of",
+    "refuse_faulty",
+    "run_contest",
+    "score",
+]
 
 
 def check(
     task: Task,
-    submission: Submission,
+    submission: Submission | Instances,
     *,
-    truth: Truth | None = None,
+    truth: Truth | Instances | None = None,
     images: Images | None = None,
     workers: int = 1,
     progress: Callable[[int, int], None] | None = None,
@@ -41,11 +55,11 @@ def check(
 
     Raises TruthError if these are at fault.
     """
-    submission = submission.afresh()
-    truth = truth.afresh() if truth is not None else None
+    submission = as_submission(task, submission)
+    truth = as_truth(task, truth) if truth is not None else None
     contest = Contest.join(task, submission, truth, images)
     if truth is not None:
-        _refuse_faulty(truth)
+        refuse_faulty(truth.label, truth.findings.diagnosis())
     if submission.source is not None:
         reader = Reader.of(contest, submission.findings.cap, with_truth=False)
         chunks = plan(contest, with_truth=False)
@@ -62,19 +76,19 @@ def accept_truth(task: Task, truth: Truth, images: Images | None = None) -> None
     """Raise TruthError if ids or sizes of the truth are at fault; its masks are not looked at."""
     truth = truth.afresh()
     Contest.join(task, None, truth, images)
-    _refuse_faulty(truth)
+    refuse_faulty(truth.label, truth.findings.diagnosis())
 
 
 def check_truth(
     task: Task,
-    truth: Truth,
+    truth: Truth | Instances,
     *,
     images: Images | None = None,
     workers: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Diagnosis:
     """Every fault of the host's side, in one pass; nothing of it raises."""
-    truth = truth.afresh()
+    truth = as_truth(task, truth)
     contest = Contest.join(task, None, truth, images)
     if truth.source is not None:
         reader = Reader.of(contest, truth.findings.cap, with_truth=True)
@@ -90,8 +104,8 @@ def check_truth(
 
 def score(
     task: Task,
-    truth: Truth,
-    submission: Submission,
+    truth: Truth | Instances,
+    submission: Submission | Instances,
     *,
     images: Images | None = None,
     usage: str | None = None,
@@ -101,58 +115,93 @@ def score(
 ) -> Result:
     """The score of a submission, exactly as the page defines it, after the checks that `check` makes.
 
+    Either side may be a file that was opened or `Instances` of arrays: the same masks, the same score.
     `by` asks for parts: class, threshold, area, image; without it all that the task has are there. Raises
     SubmissionError with `.diagnosis` if anything refuses the submission, TruthError if the truth is at
     fault, UsageError for parts that the task lacks.
     """
-    parts = _parts(task, by)
-    truth, submission = truth.afresh(), submission.afresh()
+    parts = parts_of(task, by)
+    truth, submission = as_truth(task, truth), as_submission(task, submission)
     with ThreadPoolExecutor(2, "segjudge-digest") as digests:
         receipts = [digests.submit(side.digest) for side in (truth, submission)]
         contest = Contest.join(task, submission, truth, images, usage)
         if truth.source is None or not truth.findings.diagnosis().ok:
-            _refuse_faulty(truth)
-        run = _run(contest, workers, progress)
-        _refuse_faulty(truth)
-        diagnosis = submission.findings.diagnosis()
+            refuse_faulty(truth.label, truth.findings.diagnosis())
+        run = run_contest(contest, workers, progress)
         hashes = [receipt.result() for receipt in receipts]
-    if not diagnosis.ok:
-        raise SubmissionError(_refusal(submission.label, diagnosis), diagnosis)
     facts = Facts(
-        tuple(task.classes),
-        np.flatnonzero(contest.scored),
-        contest.images.clip_numbers(),
-        contest.images.ids,
+        tuple(task.classes), np.flatnonzero(contest.scored), contest.images.clip_numbers(), contest.images.ids
     )
-    scores = _scores(task, run, facts, parts)
+    refuse_faulty(truth.label, truth.findings.diagnosis())
+    return finished(
+        task,
+        run,
+        facts,
+        parts,
+        submission.label,
+        submission.findings,
+        truth.findings,
+        _receipt(task, *hashes),
+    )
+
+
+def finished(
+    task: Task,
+    run: Run,
+    facts: Facts,
+    parts: frozenset[str],
+    label: str,
+    findings: Collector,
+    truth_findings: Collector,
+    receipt: Mapping[str, str],
+) -> Result:
+    """The result of all that was tallied; raises SubmissionError if a finding refuses the submission."""
+    diagnosis = findings.diagnosis()
+    if not diagnosis.ok:
+        raise SubmissionError(_refusal(label, diagnosis), diagnosis)
+    if not run.tallies:
+        raise UsageError("No image is left to score.", "Check --usage, and that the truth is not empty.")
+    scores = task.metric.score(type(run.tallies[0]).sum(run.tallies), facts, parts)
+    counts = run.counts[facts.images].sum(axis=0).tolist()
     return Result(
         task.id,
         scores.score,
         scores.points,
         scores.by_class,
         scores.by_threshold,
-        {contest.row_id(*key): value for key, value in scores.by_image.items()},
-        run.counts,
+        {
+            task.row_id(facts.ids[image], class_id): value
+            for (image, class_id), value in scores.by_image.items()
+        },
+        {"images": len(facts.images), **dict(zip(("truths", "ignored", "predictions"), counts, strict=True))},
         diagnosis,
-        truth.findings.diagnosis(),
+        truth_findings.diagnosis(),
         task.settings,
-        {"segjudge": version("segjudge"), "task": task.digest, "truth": hashes[0], "submission": hashes[1]},
+        receipt,
         parts,
         scores.by_area,
         scores.metrics,
     )
 
 
+def _receipt(task: Task, truth: str | None, submission: str | None) -> dict[str, str]:
+    """What the score was made of; arrays have no hash."""
+    receipt = {"segjudge": version("segjudge"), "task": task.digest, "truth": truth, "submission": submission}
+    return {name: value for name, value in receipt.items() if value is not None}
+
+
 @dataclass(slots=True)
-class _Run:
+class Run:
+    """What the chunks of a contest gave."""
+
     tallies: list[Any]
-    counts: dict[str, int]
+    counts: NDArray[np.int64]  # (images, 3) truths, ignored regions and predictions
 
 
-def _run(contest: Contest, workers: int, progress: Callable[[int, int], None] | None) -> _Run:
+def run_contest(contest: Contest, workers: int, progress: Callable[[int, int], None] | None) -> Run:
     """All chunks of a contest: findings to both sides, tallies and counts."""
     truth, submission = contest.truth, contest.submission
-    run = _Run([], {"images": int(contest.scored.sum()), "truths": 0, "ignored": 0, "predictions": 0})
+    run = Run([], np.zeros((len(contest.images), 3), np.int64))
     if truth is None or submission is None or truth.source is None or submission.source is None:
         return run
     reader = Reader.of(contest, submission.findings.cap, with_truth=True)
@@ -163,20 +212,15 @@ def _run(contest: Contest, workers: int, progress: Callable[[int, int], None] | 
         truth.findings.absorb(outcome.truth)
         if outcome.tally is not None:
             run.tallies.append(outcome.tally)
-        for name in ("truths", "ignored", "predictions"):
-            run.counts[name] += getattr(outcome, name)
+        if outcome.counts is not None:
+            run.counts[chunks[number - 1][0]] = outcome.counts
         if progress is not None:
             progress(number, len(chunks))
     return run
 
 
-def _scores(task: Task, run: _Run, facts: Facts, by: frozenset[str]) -> Scores:
-    if not run.tallies:
-        raise UsageError("No image is left to score.", "Check --usage, and that the truth is not empty.")
-    return task.metric.score(type(run.tallies[0]).sum(run.tallies), facts, by)
-
-
-def _parts(task: Task, by: Iterable[str] | None) -> frozenset[str]:
+def parts_of(task: Task, by: Iterable[str] | None) -> frozenset[str]:
+    """The parts asked for, or all that the task has; raises UsageError for those that it lacks."""
     allowed = set(task.metric.breakdowns)
     if not task.classes and "class" not in task.metric.needs:
         allowed.discard("class")
@@ -190,13 +234,13 @@ def _parts(task: Task, by: Iterable[str] | None) -> frozenset[str]:
     return parts
 
 
-def _refuse_faulty(truth: Truth) -> None:
-    diagnosis = truth.findings.diagnosis()
+def refuse_faulty(label: str, diagnosis: Diagnosis) -> None:
+    """Raise TruthError if anything refuses the truth."""
     if diagnosis.ok:
         return
     first = diagnosis.findings[0]
     raise TruthError(
-        f"The truth {truth.label} is at fault ({diagnosis.errors} error{'s' if diagnosis.errors > 1 else ''}): {first}",
+        f"The truth {label} is at fault ({diagnosis.errors} error{'s' if diagnosis.errors > 1 else ''}): {first}",
         diagnosis,
         "`segjudge check-truth` lists every fault.",
     )

@@ -68,6 +68,11 @@ class Task:
         return bool(self.classes) and isinstance(self.metric, Overlap)
 
     @property
+    def ranked(self) -> bool:
+        """Whether predictions have confidences; an image without any then needs no row."""
+        return "confidence" in self.metric.needs
+
+    @property
     def joined(self) -> bool:
         """Whether one column names image and class together."""
         return "image-class" in self.submission.columns.values()
@@ -85,6 +90,10 @@ class Task:
         """SHA-256 of the task file's text and of the settings in force."""
         text = self.source + "\n" + repr(sorted(self.settings.items()))
         return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+    def row_id(self, image_id: str, class_id: int) -> str:
+        """The id of a row as a submission writes it."""
+        return f"{image_id}_{class_id}" if self.semantic else image_id
 
     def choices(self, name: str) -> str:
         """What a setting may be, in words."""

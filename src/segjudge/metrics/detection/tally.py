@@ -60,7 +60,7 @@ def matched(
     if not kept.all():
         order, keys, ranks = order[kept], keys[kept], ranks[kept]
     truth_order = kernels.ranked_order(truths.image, truths.class_ids, np.zeros(len(truths)), truths.rows)
-    crowd = np.zeros(len(truths), np.bool_) if truths.crowd is None else truths.crowd
+    crowd = truths.crowds
     place, truth, iou = _overlaps(predictions, order, keys, truths, truth_order, crowd)
     aside = _outside(truths, ranges) | (crowd | truths.ignored)[:, None]
     hits, dropped, _ = kernels.match_detections(
@@ -137,6 +137,6 @@ def _overlaps(
 
 def _outside(instances: Instances, ranges: Floats) -> NDArray[np.bool_]:
     """(N, A) whether the area lies outside each range, both of whose ends belong to it."""
-    areas = instances.masks.areas.astype(np.float64) if instances.areas is None else instances.areas
+    areas = instances.range_areas
     outside: NDArray[np.bool_] = (areas[:, None] < ranges[:, 0]) | (areas[:, None] > ranges[:, 1])
     return outside
