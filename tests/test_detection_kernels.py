@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from segjudge import Masks
 from segjudge.kernels import _detection_plain
 
 _detection = pytest.importorskip("segjudge.kernels._detection", reason="the extension was not built here")
@@ -76,15 +77,16 @@ def pairs(draw):
     columns = list(zip(*listed, strict=True)) if listed else [(), (), ()]
     flags = st.lists(st.booleans(), min_size=ranges, max_size=ranges)
     outside = np.array([draw(flags) for _ in range(truths)], np.uint8).reshape(truths, ranges)
+    apart = np.array([draw(flags) for _ in range(5)], np.uint8).reshape(5, ranges)
     crowd = np.array([draw(st.booleans()) for _ in range(truths)], np.uint8)
-    return numbers(columns[0]), numbers(columns[1]), np.array(columns[2], float), crowd, outside
+    return numbers(columns[0]), numbers(columns[1]), np.array(columns[2], float), crowd, outside, apart
 
 
 @settings(max_examples=300)
 @given(pairs())
 def test_match_detections_twins(drawn):
-    predictions, truths, iou, crowd, outside = drawn
-    both("match_detections", predictions, truths, iou, THRESHOLDS, 5, crowd, outside)
+    predictions, truths, iou, crowd, outside, apart = drawn
+    both("match_detections", predictions, truths, iou, THRESHOLDS, crowd, outside, apart)
 
 
 @pytest.mark.parametrize(
@@ -99,8 +101,8 @@ def test_a_pair_out_of_range_is_refused(prediction, truth):
                 numbers([truth]),
                 np.ones(1),
                 THRESHOLDS,
-                1,
                 np.zeros(1, np.uint8),
+                np.zeros((1, 1), np.uint8),
                 np.zeros((1, 1), np.uint8),
             )
 
@@ -116,15 +118,16 @@ def rankings(draw):
         np.array([draw(bits) for _ in range(rows)], np.uint64).reshape(rows, ranges) for _ in range(2)
     )
     ranks = numbers([draw(st.integers(0, 3)) for _ in range(rows)])
-    truths = numbers([[draw(st.integers(0, 9)) for _ in range(ranges)] for _ in range(groups)])
+    most = [sum(group == number) for number in range(groups)]  # no truth is hit twice
+    truths = numbers([[draw(st.just(0) | st.integers(n, n + 9)) for _ in range(ranges)] for n in most])
     order = np.lexsort((-confidences, group)).astype(np.int64)
     return order, group, confidences, ranks, hits, dropped, truths
 
 
 @settings(max_examples=300)
-@given(rankings(), st.integers(1, 4), st.booleans(), st.sampled_from([0, 2, 11, 101]))
-def test_detection_curves_twins(ranking, cap, whole, steps):
-    both("detection_curves", *ranking, np.linspace(0, 1, steps), 10, cap, whole=whole)
+@given(rankings(), st.lists(st.integers(1, 4), min_size=1), st.booleans(), st.sampled_from([0, 2, 11, 101]))
+def test_detection_curves_twins(ranking, caps, whole, steps):
+    both("detection_curves", *ranking, np.linspace(0, 1, steps), 10, numbers(sorted(caps)), whole=whole)
 
 
 def test_sixty_four_thresholds_fill_all_bits():
@@ -132,7 +135,7 @@ def test_sixty_four_thresholds_fill_all_bits():
     average = both(
         "detection_curves",
         numbers([0]), numbers([0]), np.ones(1), numbers([0]), hits, np.zeros((1, 1), np.uint64),
-        numbers([[1]]), LEVELS, 64, 100, whole=True,
+        numbers([[1]]), LEVELS, 64, numbers([100]), whole=True,
     )[0]  # fmt: skip
     assert average.shape == (1, 1, 64)
     assert (average > 0.99).all()
@@ -151,15 +154,91 @@ def test_sixty_four_thresholds_fill_all_bits():
         ({7: np.array([2.0])}, "levels"),
         ({8: 65}, "thresholds"),
         ({8: 0}, "thresholds"),
+        ({9: numbers([])}, "cap"),
+        ({9: numbers([2, 1])}, "caps"),
+        ({4: np.ones((2, 1), np.uint64)}, "length"),
+        (
+            dict.fromkeys((0, 1, 3), numbers([0, 0]))
+            | {0: numbers([0, 1]), 2: np.ones(2)}
+            | dict.fromkeys((4,), np.ones((2, 1), np.uint64))
+            | {5: np.zeros((2, 1), np.uint64)},
+            "more hits",
+        ),
     ],
 )
 def test_nonsense_is_refused_before_it_is_indexed(change, message):
     arguments = [
         numbers([0]), numbers([0]), np.ones(1), numbers([0]), np.zeros((1, 1), np.uint64),
-        np.zeros((1, 1), np.uint64), numbers([[1]]), LEVELS, 10, 100,
+        np.zeros((1, 1), np.uint64), numbers([[1]]), LEVELS, 10, numbers([100]),
     ]  # fmt: skip
     for place, value in change.items():
         arguments[place] = value
     for twin in (_detection, _detection_plain):
         with pytest.raises(ValueError, match=message):
             twin.detection_curves(*arguments, whole=False)
+
+
+# --- overlaps --------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def sides(draw):
+    """Masks of two sides with keys, many of them sharing pixels; (arguments of one side) twice."""
+    height, width = draw(st.integers(1, 5)), draw(st.integers(1, 5))
+    sides = []
+    for _ in range(2):
+        cells = st.lists(st.booleans(), min_size=height * width, max_size=height * width)
+        pictures = np.array(draw(st.lists(cells, max_size=5)), bool).reshape(-1, height, width)
+        keys = [draw(st.integers(0, 2)) for _ in pictures]
+        sides.append((Masks.from_dense(pictures, draw(st.just("column"))), numbers(keys)))
+    return sides
+
+
+def arguments_of(masks, keys):
+    order = np.argsort(keys, kind="stable").astype(np.int64)
+    return [masks.starts, masks.stops, masks.indptr, masks.extents, masks.areas, order, keys[order]]
+
+
+@settings(max_examples=400)
+@given(sides(), st.sampled_from([0.0, 0.3, 0.5, 1.0]), st.booleans(), st.integers(0, 31))
+def test_detection_overlaps_twins(drawn, least, sized, flags):
+    (masks, keys), (truths, truth_keys) = drawn
+    if not sized:
+        # Without a size all pixels are one line.
+        unknown = np.full((len(masks), 2), -1), np.full((len(truths), 2), -1)
+        masks, truths = (
+            Masks.from_runs("column", m.starts, m.stops, m.indptr, shapes)
+            for m, shapes in zip((masks, truths), unknown, strict=True)
+        )
+    crowd = np.array([flags >> place & 1 for place in range(len(truths))], np.uint8)
+    place, truth, iou = both(
+        "detection_overlaps",
+        *arguments_of(masks, keys),
+        *arguments_of(truths, truth_keys),
+        crowd,
+        least,
+    )
+    table = masks.overlaps(truths, (keys, truth_keys)).iou()
+    order = np.argsort(keys, kind="stable")
+    for p, t, value in zip(order[place], truth, iou, strict=True):
+        assert crowd[t] or value == table[p, t]
+    wanted = (table >= least) & (table > 0) & (crowd == 0)
+    assert wanted.sum() == (crowd[truth] == 0).sum()
+
+
+@pytest.mark.parametrize("change", range(5))
+def test_overlaps_of_nonsense_are_refused(change):
+    masks = Masks.from_dense(np.ones((1, 2, 2), bool), "column")
+    side, truths = arguments_of(masks, numbers([0])), arguments_of(masks, numbers([0]))
+    if change == 0:
+        side[2] = numbers([1, 0])
+    elif change == 1:
+        side[5] = numbers([1])
+    elif change == 2:
+        side[2] = numbers([0, 2])
+    elif change == 3:
+        side[6] = numbers([0, 0])
+    else:
+        truths[4] = numbers([])
+    with pytest.raises(ValueError, match=r"order|indptr|length"):
+        _detection.detection_overlaps(*side, *truths, np.zeros(1, np.uint8), 0.5)

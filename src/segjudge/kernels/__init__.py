@@ -17,6 +17,7 @@ __all__ = [
     "OPEN",
     "UNSORTED",
     "detection_curves",
+    "detection_overlaps",
     "equal_to_previous",
     "format_runs",
     "greedy_hits",
@@ -45,6 +46,7 @@ if os.environ.get("SEGJUDGE_KERNELS", "") != "plain":
 COMPILED: bool = _chosen is not _plain
 
 detection_curves = _detecting.detection_curves
+detection_overlaps = _detecting.detection_overlaps
 equal_to_previous = _chosen.equal_to_previous
 format_runs = _chosen.format_runs
 greedy_hits = _chosen.greedy_hits

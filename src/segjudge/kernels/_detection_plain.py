@@ -11,7 +11,9 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["detection_curves", "match_detections", "ranked_order"]
+from segjudge.kernels._plain import shared_pixels
+
+__all__ = ["detection_curves", "detection_overlaps", "match_detections", "ranked_order"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -30,26 +32,101 @@ def ranked_order(first: Integers, second: Integers, confidences: Floats, rows: I
     return np.lexsort((rows, -confidences, second, first)).astype(np.int64)
 
 
+def detection_overlaps(
+    starts: Integers,
+    stops: Integers,
+    indptr: Integers,
+    boxes: Integers,
+    areas: Integers,
+    order: Integers,
+    keys: Integers,
+    truth_starts: Integers,
+    truth_stops: Integers,
+    truth_indptr: Integers,
+    truth_boxes: Integers,
+    truth_areas: Integers,
+    truth_order: Integers,
+    truth_keys: Integers,
+    crowd: Bytes,
+    least: float,
+) -> tuple[Integers, Integers, Floats]:
+    """(K,) place in `order`, truth and IoU of the pairs of one key whose IoU is `least` or more, and not 0.
+
+    `keys` and `truth_keys` are those of the masks in the two orders, both ascending. Of a crowd it is the
+    share of the prediction that lies in it.
+    Pairs stand in the two orders.
+    """
+    _check_side(starts, stops, indptr, boxes, areas, order, keys)
+    _check_side(truth_starts, truth_stops, truth_indptr, truth_boxes, truth_areas, truth_order, truth_keys)
+    if len(crowd) != len(truth_areas):
+        raise ValueError("arrays differ in length")
+    pairs = []
+    for place, (mask, key) in enumerate(zip(order.tolist(), keys.tolist(), strict=True)):
+        mine = slice(indptr[mask], indptr[mask + 1])
+        for truth in truth_order[
+            np.searchsorted(truth_keys, key) : np.searchsorted(truth_keys, key, "right")
+        ]:
+            theirs = slice(truth_indptr[truth], truth_indptr[truth + 1])
+            box, other = boxes[mask], truth_boxes[truth]
+            meets = box[0] < other[1] and other[0] < box[1] and box[2] < other[3] and other[2] < box[3]
+            if not meets or mine.start == mine.stop or theirs.start == theirs.stop:
+                continue
+            shared = shared_pixels(starts[mine], stops[mine], truth_starts[theirs], truth_stops[theirs])
+            whole = areas[mask] if crowd[truth] else areas[mask] + truth_areas[truth] - shared
+            if shared and shared / whole >= least:
+                pairs.append((place, int(truth), shared / whole))
+    columns = list(zip(*pairs, strict=True)) if pairs else [(), (), ()]
+    return np.array(columns[0], np.int64), np.array(columns[1], np.int64), np.array(columns[2], np.float64)
+
+
+def _check_side(
+    starts: Integers,
+    stops: Integers,
+    indptr: Integers,
+    boxes: Integers,
+    areas: Integers,
+    order: Integers,
+    keys: Integers,
+) -> None:
+    count = len(indptr) - 1
+    if (
+        len(starts) != len(stops)
+        or boxes.shape != (count, 4)
+        or len(areas) != count
+        or len(order) != len(keys)
+    ):
+        raise ValueError("arrays differ in length")
+    if indptr[0] < 0 or indptr[-1] > len(starts):
+        raise ValueError("indptr leaves the runs")
+    if (np.diff(indptr) < 0).any():
+        raise ValueError("indptr is not ascending")
+    if len(order) and (order.min() < 0 or order.max() >= count):
+        raise ValueError("order names a mask that is not there")
+    if (np.diff(keys) < 0).any():
+        raise ValueError("keys are not ascending")
+
+
 def match_detections(
     predictions: Integers,
     truths: Integers,
     iou: Floats,
     thresholds: Floats,
-    n_predictions: int,
     crowd: Bytes,
     outside: Bytes,
+    apart: Bytes,
 ) -> tuple[Bits, Bits, Bits]:
-    """Thresholds at which predictions match counted truths, ignored truths, and truths are matched: (N, A) each.
+    """Thresholds at which predictions hit, at which they are dropped, and at which truths are found: (N, A) each.
 
     Pairs stand in the order in which predictions choose, each prediction's in the order of the truths.
-    `outside` (M, A) is 1 where a truth does not count in an area range. A prediction takes the free truth
-    of greatest IoU, the last one of equals, and one that does not count only where no other is left; crowds
-    stay free.
+    `outside` (M, A) is 1 where a truth does not count in an area range, `apart` (N, A) where the area of a
+    prediction lies outside. A prediction takes the free truth of greatest IoU, the last one of equals, and
+    one that does not count only where no other is left; crowds stay free. It hits a truth that counts. It
+    is dropped with one that does not, and where it lies outside itself and takes none.
     """
-    _check_match(predictions, truths, iou, thresholds, n_predictions, crowd, outside)
-    ranges = outside.shape[1]
+    _check_match(predictions, truths, iou, thresholds, crowd, outside, apart)
+    n_predictions, ranges = apart.shape
     hits = np.zeros((n_predictions, ranges), np.uint64)
-    ignored = np.zeros((n_predictions, ranges), np.uint64)
+    dropped = np.zeros((n_predictions, ranges), np.uint64)
     found = np.zeros((len(crowd), ranges), np.uint64)
     pairs = list(zip(predictions.tolist(), truths.tolist(), iou.tolist(), strict=True))
     for part in range(ranges):
@@ -66,11 +143,13 @@ def match_detections(
                 if chosen < 0:
                     continue
                 bit = np.uint64(1) << np.uint64(place)
-                (ignored if outside[chosen, part] else hits)[prediction, part] |= bit
+                (dropped if outside[chosen, part] else hits)[prediction, part] |= bit
                 found[chosen, part] |= bit
                 if not crowd[chosen]:
                     taken.add(chosen)
-    return hits, ignored, found
+    everywhere = np.uint64((1 << len(thresholds)) - 1)
+    dropped |= np.where(apart, everywhere & ~hits, np.uint64(0))
+    return hits, dropped, found
 
 
 def _check_match(
@@ -78,17 +157,21 @@ def _check_match(
     truths: Integers,
     iou: Floats,
     thresholds: Floats,
-    n_predictions: int,
     crowd: Bytes,
     outside: Bytes,
+    apart: Bytes,
 ) -> None:
-    if not len(predictions) == len(truths) == len(iou) or len(crowd) != len(outside):
+    if (
+        not len(predictions) == len(truths) == len(iou)
+        or len(crowd) != len(outside)
+        or outside.shape[1] != apart.shape[1]
+    ):
         raise ValueError("arrays differ in length")
     if not 0 < len(thresholds) <= 64:
         raise ValueError("1 to 64 thresholds")
     if len(predictions) and (
         min(predictions.min(), truths.min()) < 0
-        or predictions.max() >= n_predictions
+        or predictions.max() >= len(apart)
         or truths.max() >= len(crowd)
     ):
         raise ValueError("a pair names an instance that is not there")
@@ -104,23 +187,24 @@ def detection_curves(
     truths: Integers,
     levels: Floats,
     thresholds: int,
-    cap: int,
+    caps: Integers,
     *,
     whole: bool,
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Average precision and recall (G, A, T), and with `whole` precision and confidence (G, A, T, R); else empty.
+    """Average precision (G, A, T), recall (G, A, T, M), and with `whole` precision and confidence (G, A, T, R).
 
-    `order` goes through the predictions by group and, in each, from the most to the least confident; those
-    whose rank in their image is `cap` or more are left out. `truths` (G, A) are those that count; where
+    `order` goes through the predictions by group and, in each, from the most to the least confident. Those
+    whose rank in their image is a cap or more are left out: of recalls for each of the `caps`, which ascend,
+    of all else for the last. `truths` (G, A) are those that count; where
     there is none, all is -1. Precision at a recall level is the best one there or later, 0 beyond the last.
     """
-    _check_curves(order, groups, confidences, ranks, hits, dropped, truths, levels, thresholds)
+    _check_curves(order, groups, confidences, ranks, hits, dropped, truths, levels, thresholds, caps)
     count, ranges = truths.shape
     shape = (count, ranges, thresholds)
-    average, recall = np.full(shape, -1.0), np.full(shape, -1.0)
+    average, recall = np.full(shape, -1.0), np.full((*shape, len(caps)), -1.0)
     full = (*shape, len(levels)) if whole else (0, ranges, thresholds, len(levels))
     precision, confidence = np.full(full, -1.0), np.full(full, -1.0)
-    kept = order[ranks[order] < cap]
+    kept = order[ranks[order] < caps[-1]]
     for group in range(count):
         mine = kept[groups[kept] == group]
         for part in range(ranges):
@@ -129,10 +213,13 @@ def detection_curves(
                 aside = (dropped[mine, part] >> bit & np.uint64(1)) == 1
                 hit = ((hits[mine, part] >> bit & np.uint64(1)) == 1) & ~aside
                 tp = np.cumsum(hit).astype(np.float64)
+                if len(tp) and tp[-1] > truths[group, part]:
+                    raise ValueError("there are more hits than truths")
                 at, values = _curve(tp, np.cumsum(~hit & ~aside), truths[group, part], levels)
                 at_level = (group, part, place)
                 average[at_level] = sum(values.tolist()) / len(levels) if len(levels) else 0.0
-                recall[at_level] = tp[-1] / truths[group, part] if len(tp) else 0.0
+                within = [np.count_nonzero(hit & (ranks[mine] < cap)) for cap in caps]
+                recall[at_level] = np.array(within) / truths[group, part]
                 if whole:
                     precision[at_level] = values
                     reached = confidences[mine[at]]
@@ -159,6 +246,7 @@ def _check_curves(
     truths: Integers,
     levels: Floats,
     thresholds: int,
+    caps: Integers,
 ) -> None:
     count = len(groups)
     shape = (count, truths.shape[1])
@@ -166,6 +254,10 @@ def _check_curves(
         raise ValueError("arrays differ in length")
     if not 0 < thresholds <= 64:
         raise ValueError("1 to 64 thresholds")
+    if not len(caps):
+        raise ValueError("there is at least one cap")
+    if (np.diff(caps) < 0).any():
+        raise ValueError("caps ascend")
     if len(order) and (order.min() < 0 or order.max() >= count):
         raise ValueError("order names a prediction that is not there")
     if not (np.diff(levels, prepend=0.0, append=1.0) >= 0).all():

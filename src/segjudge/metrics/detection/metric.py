@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from segjudge.metrics.detection.tally import DetectionTally, matched
 from segjudge.metrics.scores import Facts, Scores, mean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from segjudge.instances import Instances
     from segjudge.matching import Integers
@@ -90,9 +91,7 @@ class Detection:
         """The mean precision, with COCO's other numbers as `metrics`."""
         classes = _classes(tally, facts)
         ranking = _Ranking.of(tally, facts, np.array(classes, np.int64))
-        average, recall = self._curves(ranking, self.caps[-1])[:2]  # (K, A, T)
-        recalls = {cap: self._curves(ranking, cap, levels=0)[1] for cap in self.caps[:-1]}
-        recalls[self.caps[-1]] = recall
+        average, recall = self._curves(ranking, self.caps)[:2]  # (K, A, T), (K, A, T, M)
         by_image: dict[tuple[int, int], float | None] = {}
         if "image" in by:
             alone = self._alone(tally, facts)
@@ -106,21 +105,21 @@ class Detection:
             by_threshold={t: _defined(values) for t, values in by_threshold} if "threshold" in by else {},
             by_area={area.name: _defined(values) for area, values in by_area} if "area" in by else {},
             by_image=by_image,
-            metrics=self._metrics(average, recalls),
+            metrics=self._metrics(average, recall),
         )
 
     def curves(self, tally: DetectionTally, facts: Facts) -> Curves:
         """Precision and recall at every threshold, level, class, area range and cap."""
         classes = _classes(tally, facts)
         ranking = _Ranking.of(tally, facts, np.array(classes, np.int64))
-        parts = [self._curves(ranking, cap, whole=True) for cap in self.caps]
+        parts = [self._curves(ranking, (cap,), whole=True) for cap in self.caps]
         precision, confidence = (
             np.stack([part[place].transpose(2, 3, 0, 1) for part in parts], axis=-1) for place in (2, 3)
         )
-        recall = np.stack([part[1].transpose(2, 0, 1) for part in parts], axis=-1)
+        recall = np.concatenate([part[1].transpose(2, 0, 1, 3) for part in parts], axis=-1)
         return Curves(classes, precision, confidence, recall)
 
-    def _metrics(self, average: Floats, recalls: Mapping[int, Floats]) -> dict[str, float | None]:
+    def _metrics(self, average: Floats, recall: Floats) -> dict[str, float | None]:
         names = [area.name for area in self.areas[1:]]
         initials = [name[:1] for name in names]
         short = initials if len(set(initials)) == len(initials) else names
@@ -131,10 +130,10 @@ class Detection:
                 metrics[f"AP{int(100 * threshold)}"] = _defined(average[:, 0, place])
         for place, name in enumerate(short, start=1):
             metrics[f"AP{name}"] = _defined(average[:, place])
-        for cap, recall in sorted(recalls.items()):
-            metrics[f"AR{cap}"] = _defined(recall[:, 0])
+        for place, cap in enumerate(self.caps):
+            metrics[f"AR{cap}"] = _defined(recall[:, 0, :, place])
         for place, name in enumerate(short, start=1):
-            metrics[f"AR{name}"] = _defined(recalls[self.caps[-1]][:, place])
+            metrics[f"AR{name}"] = _defined(recall[:, place, :, -1])
         return metrics
 
     def _alone(self, tally: DetectionTally, facts: Facts) -> dict[int, float | None]:
@@ -142,7 +141,7 @@ class Detection:
         counted = tally.counted[:, 0] > 0
         groups = np.unique(tally.truth_image[counted] << 32 | tally.truth_class_ids[counted])
         ranking = _Ranking.of(tally, facts, groups, by_image=True)
-        average = self._curves(ranking, self.caps[-1])[0][:, 0]
+        average = self._curves(ranking, self.caps[-1:])[0][:, 0]
         bounds = np.flatnonzero(np.diff(groups >> 32, prepend=-1, append=-1))
         return {
             int(groups[begin] >> 32): _defined(average[begin:end])
@@ -150,9 +149,8 @@ class Detection:
         }
 
     def _curves(
-        self, ranking: _Ranking, cap: int, *, levels: int | None = None, whole: bool = False
+        self, ranking: _Ranking, caps: tuple[int, ...], *, whole: bool = False
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        steps = self.recall_levels if levels is None else levels
         return kernels.detection_curves(
             ranking.order,
             ranking.groups,
@@ -161,9 +159,9 @@ class Detection:
             ranking.hits,
             ranking.dropped,
             ranking.truths,
-            np.linspace(0.0, 1.0, steps),
+            np.linspace(0.0, 1.0, self.recall_levels),
             len(self.thresholds),
-            cap,
+            np.array(caps, np.int64),
             whole=whole,
         )
 
@@ -205,13 +203,10 @@ class _Ranking:
             np.bincount(truth_group[truth_known & (column > 0)], minlength=len(groups))
             for column in counted.T
         ]
-        chosen = np.flatnonzero(known)
         ties = _id_ranks(facts.ids)[tally.image] << 32 | tally.ranks
-        order = kernels.ranked_order(
-            group[chosen], np.zeros(len(chosen), np.int64), tally.confidences[chosen], ties[chosen]
-        )
+        order = kernels.ranked_order(group, (~known).astype(np.int64), tally.confidences, ties)
         return cls(
-            chosen[order],
+            order if known.all() else order[known[order]],
             group,
             tally.confidences,
             tally.ranks,
@@ -225,16 +220,25 @@ def _places(known: Integers, keys: Integers) -> tuple[Integers, NDArray[np.bool_
     """Where each key stands among the ascending known ones, and whether it does."""
     if not len(known):
         return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.bool_)
-    place = np.minimum(np.searchsorted(known, keys), len(known) - 1).astype(np.int64)
-    return place, known[place] == keys
+    if known[0] < 0 or known[-1] > len(keys) + (1 << 16):
+        place = np.minimum(np.searchsorted(known, keys), len(known) - 1).astype(np.int64)
+        return place, known[place] == keys
+    table = np.full(known[-1] + 2, -1, np.int64)  # small numbers, as classes are, are looked up
+    table[known] = np.arange(len(known))
+    place = table[np.where((keys >= 0) & (keys <= known[-1]), keys, -1)]
+    return np.maximum(place, 0), place >= 0
 
 
 def _id_ranks(ids: Sequence[str]) -> Integers:
     """The rank of each image id: by number if all are whole numbers, else as text."""
-    numbers = all(name.isascii() and name.removeprefix("-").isdigit() for name in ids)
-    ordered = sorted(ids, key=int) if numbers else sorted(ids)
-    ranks = {name: rank for rank, name in enumerate(ordered)}
-    return np.array([ranks[name] for name in ids], np.int64)
+    keys: list[Any] = list(ids)
+    together = "".join(ids).replace("-", "")
+    if together.isascii() and together.isdigit():
+        with suppress(ValueError):  # "1-2" and "" are no numbers
+            keys = list(map(int, ids))
+    ranks = np.empty(len(keys), np.int64)
+    ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
+    return ranks
 
 
 def _classes(tally: DetectionTally, facts: Facts) -> tuple[int, ...]:

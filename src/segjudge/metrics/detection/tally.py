@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from segjudge import kernels
 from segjudge.errors import MaskError
-from segjudge.masks import ragged
 from segjudge.metrics.scores import Tally
 
 if TYPE_CHECKING:
@@ -61,13 +60,12 @@ def matched(
         order, keys, ranks = order[kept], keys[kept], ranks[kept]
     truth_order = kernels.ranked_order(truths.image, truths.class_ids, np.zeros(len(truths)), truths.rows)
     crowd = truths.crowds
-    place, truth, iou = _overlaps(predictions, order, keys, truths, truth_order, crowd)
+    place, truth, iou = _overlaps(predictions, order, keys, truths, truth_order, crowd, thresholds.min())
     aside = _outside(truths, ranges) | (crowd | truths.ignored)[:, None]
+    apart = _outside(predictions, ranges)[order]
     hits, dropped, _ = kernels.match_detections(
-        place, truth, iou, thresholds, len(order), crowd.view(np.uint8), aside.view(np.uint8)
+        place, truth, iou, thresholds, crowd.view(np.uint8), aside.view(np.uint8), apart.view(np.uint8)
     )
-    everywhere = np.uint64((1 << len(thresholds)) - 1)
-    dropped |= np.where(_outside(predictions, ranges)[order], everywhere & ~hits, np.uint64(0))
     return DetectionTally(
         images[predictions.image[order]],
         predictions.class_ids[order],
@@ -106,8 +104,9 @@ def _overlaps(
     truths: Instances,
     truth_order: Integers,
     crowd: NDArray[np.bool_],
+    least: float,
 ) -> tuple[Integers, Integers, Floats]:
-    """(K,) place in the order, truth, and IoU of the pairs that share pixels, in the order of choice.
+    """(K,) place in the order, truth, and IoU of the pairs whose IoU is the least or more, in the order of choice.
 
     For a crowd it is the share of the prediction that lies in it.
     """
@@ -117,22 +116,11 @@ def _overlaps(
             f"Masks in {masks.order} order cannot meet masks in {others.order} order.",
             "Decode both in one order.",
         )
-    truth_keys = _image_and_class(truths)[truth_order]
-    truth_groups = _heads(truth_keys)
-    wanted = truth_keys[truth_groups[:-1]]
-    begins, ends = np.searchsorted(keys, wanted, "left"), np.searchsorted(keys, wanted, "right")
-    places = ragged(begins, ends)
-    groups = np.concatenate([[0], np.cumsum(ends - begins)]).astype(np.int64)
-    pairs = kernels.overlap_pairs(
-        masks.starts, masks.stops, masks.indptr, masks.extents, order[places], groups,
-        others.starts, others.stops, others.indptr, others.extents, truth_order, truth_groups,
+    return kernels.detection_overlaps(
+        masks.starts, masks.stops, masks.indptr, masks.extents, masks.areas, order, keys,
+        others.starts, others.stops, others.indptr, others.extents, others.areas, truth_order,
+        _image_and_class(truths)[truth_order], crowd.view(np.uint8), least,
     )  # fmt: skip
-    prediction, truth, shared = pairs[:, 0], pairs[:, 1], pairs[:, 2]
-    area = masks.areas[prediction]
-    iou = shared / np.where(crowd[truth], area, area + others.areas[truth] - shared)
-    position = np.zeros(len(predictions), np.int64)
-    position[order] = np.arange(len(order))
-    return position[prediction], truth.copy(), iou
 
 
 def _outside(instances: Instances, ranges: Floats) -> NDArray[np.bool_]:
