@@ -10,11 +10,11 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 # Auto-vectorisation helps the kernels, reordering of arithmetic would not: no -ffast-math.
-FLAGS = [] if sys.platform == "win32" else ["-O3"]
+FLAGS = [] if sys.platform == "win32" else ["-O3", "-ffp-contract=off"]
 
 KERNELS = [
     Extension(f"segjudge.kernels.{name}", [f"src/segjudge/kernels/{name}.pyx"], extra_compile_args=FLAGS)
-    for name in ("_fast", "_detection")
+    for name in ("_fast", "_detection", "_json", "_segments")
 ]
 
 extensions = cythonize(KERNELS, compiler_directives={"language_level": "3"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from segjudge.findings import Where
 from segjudge.images import IGNORED, Images
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from segjudge.findings import Collector
     from segjudge.loading import Opened, Submission, Truth
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["Contest", "id_hint"]
 
 Integers = NDArray[np.int64]
+
+_MOST_LISTED = 20  # classes in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,12 @@ class Contest:
         return contest
 
     @property
+    def classes(self) -> Mapping[int, str] | None:
+        """The classes by id: those that the truth lists, else the task's; None where none are known."""
+        listed = None if self.truth is None else self.truth.classes
+        return listed if listed is not None else self.task.classes or None
+
+    @property
     def semantic(self) -> bool:
         """Whether a row is an image and class, not an instance."""
         return self.task.semantic
@@ -117,7 +126,7 @@ class Contest:
                     f"The truth has the image {image!r}, the list of images has not.",
                     "Add it to the list, or leave it out of the truth.",
                 )
-        if self.task.ranked and not truth.source.holds_gil:
+        if self.task.ranked and not truth.source.holds_gil and truth.entries.unit == "row":
             return  # a table of instances names only the images that have some
         for image, number in manifest.places.items():
             if image not in named and self._required(number):
@@ -153,19 +162,24 @@ class Contest:
     def _check_classes(self, side: Opened, place: Integers) -> NDArray[np.bool_]:
         """The rows whose class is none of the task's; those that could not be read have findings already."""
         entries = side.entries
-        if not self.task.classes:
+        classes = self.classes
+        if classes is None:
             return np.zeros(len(place), np.bool_)
-        strange = ~np.isin(entries.class_ids, list(self.task.classes))
+        strange = ~np.isin(entries.class_ids, list(classes))
         told = (entries.class_ids == -1) & (not self.task.joined)
         for row in np.flatnonzero(strange & ~told).tolist():
             class_id = int(entries.class_ids[row])
+            code = "unknown-id" if self.task.joined and class_id < 0 else "unknown-class"
+            if not side.findings.wants(code):
+                side.findings.count(code)
+                continue
             where = self._where(side, row, int(place[row]))
             if self.task.joined and class_id < 0:
                 side.findings.add(
                     "unknown-id",
                     where,
                     f"The id {where.image!r} does not end in _<class>.",
-                    f"Ids are <image>_<class>, the class being one of {_listed(self.task.classes)}.",
+                    f"Ids are <image>_<class>, the class being one of {_listed(classes)}.",
                 )
                 continue
             near = (
@@ -177,7 +191,7 @@ class Contest:
                 "unknown-class",
                 where,
                 f"{class_id if class_id >= 0 else 'An empty cell'} is no class of this task.{near}",
-                f"The classes are {_listed(self.task.classes)}.",
+                f"The classes are {_listed(classes)}.",
             )
         return strange
 
@@ -268,14 +282,16 @@ class Contest:
         return (np.repeat(places, len(classes)) << 32) | np.tile(classes, len(places))
 
     def _where(self, side: Opened, row: int, place: int) -> Where:
-        class_id = int(side.entries.class_ids[row])
+        class_id, number = int(side.entries.class_ids[row]), int(side.entries.rows[row])
+        in_list = side.entries.unit == "entry"
         return Where(
             file=side.label,
-            row=int(side.entries.rows[row]) or None,
+            row=None if in_list else number or None,
+            entry=number if in_list else None,
             image=self.row_id(place, class_id)
             if class_id >= 0 or not self.semantic
             else self.images.ids[place],
-            class_=str(class_id) if self.task.classes and class_id >= 0 else None,
+            class_=str(class_id) if (self.task.classes or in_list) and class_id >= 0 else None,
         )
 
 
@@ -326,8 +342,10 @@ def _sizes_of(opened: Opened) -> Iterator[tuple[str, tuple[int, int]]]:
             yield image, (height, width)
 
 
-def _listed(classes: object) -> str:
-    return ", ".join(f"{number} {name}" for number, name in classes.items())  # type: ignore[attr-defined]
+def _listed(classes: Mapping[int, str]) -> str:
+    first = [f"{number} {name}" for number, name in itertools.islice(classes.items(), _MOST_LISTED)]
+    more = len(classes) - len(first)
+    return ", ".join(first) + (f", and {more} more" if more > 0 else "")
 
 
 def id_hint(image: str, known: tuple[str, ...]) -> str:

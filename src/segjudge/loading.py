@@ -19,9 +19,11 @@ from segjudge.formats.table.reading import open_any_text, open_submission_table,
 from segjudge.formats.table.source import TableSource, sizes_of_rows
 from segjudge.formats.table.text import QuotedText, read_small, rewritten
 from segjudge.images import Images
-from segjudge.task import ArchiveForm, TableForm, Task
+from segjudge.task import ArchiveForm, ResultsForm, TableForm, Task
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from segjudge.formats.source import Source
     from segjudge.formats.table.index import Table
     from segjudge.instances import Instances
@@ -59,6 +61,12 @@ class Opened:
         """The same file with findings of its own: one may be checked and scored again and again."""
         return dataclasses.replace(self, findings=self.findings.copy())
 
+    @property
+    def classes(self) -> Mapping[int, str] | None:
+        """The classes by id that the file itself lists; None where it lists none."""
+        listed: Mapping[int, str] | None = getattr(self.source, "class_names", None)
+        return listed
+
     def digest(self) -> str | None:
         """SHA-256 of the file as it was given, or of a folder's files; None for arrays."""
         if self.path is None:
@@ -93,7 +101,12 @@ def read_submission(task: Task, path: str | Path, *, findings: Collector | None 
     place, label = existing(path, workspace), _label(path)
     form = task.submission
     source: Source | None
-    if isinstance(form, ArchiveForm):
+    if isinstance(form, ResultsForm):
+        from segjudge.formats.coco import open_coco_results  # noqa: PLC0415 - most submissions are tables
+
+        results = open_coco_results(place, label, form.max_unpacked, found, workspace)
+        source, entries = results, results.all_entries() if results else _NOTHING
+    elif isinstance(form, ArchiveForm):
         from segjudge.formats.picture_table import open_submission_archive  # noqa: PLC0415 - Pillow is heavy
 
         pictures = open_submission_archive(place, label, form, found)
@@ -117,12 +130,8 @@ def read_truth(task: Task, path: str | Path, *, findings: Collector | None = Non
         return Truth(
             task, place, label, found, pictures, pictures.entries() if pictures else _NOTHING, workspace
         )
-    if _is_json(place, task):
-        from segjudge.formats.coco import open_coco_truth  # noqa: PLC0415 - most truths are tables
-
-        annotations = open_coco_truth(place, label, task, found, workspace)
-        entries = _every_class(task, len(annotations.image_ids)) if annotations else _NOTHING
-        return Truth(task, place, label, found, annotations, entries, workspace)
+    if isinstance(task.submission, ResultsForm) or _is_json(place, task):
+        return _read_annotations(task, place, label, found, workspace)
     if task.truth.label_map is not None and _is_pictures(place):
         from segjudge.formats.label_maps import open_label_maps  # noqa: PLC0415 - Pillow is heavy
 
@@ -163,6 +172,20 @@ def as_submission(task: Task, given: Submission | Instances) -> Submission:
         return given.afresh()
     source, entries = open_arrays(task, given, "predictions", complete=False)
     return Submission(task, None, source.label, Collector(), source, entries, Workspace())
+
+
+def _read_annotations(task: Task, path: Path, label: str, findings: Collector, workspace: Workspace) -> Truth:
+    """COCO's annotations, as instances or as a mask for each class."""
+    from segjudge.formats import coco  # noqa: PLC0415 - most truths are tables
+
+    if isinstance(task.submission, ResultsForm):
+        limit = task.submission.max_unpacked
+        instances = coco.open_coco_instances(path, label, limit, findings, workspace)
+        entries = instances.all_entries() if instances else _NOTHING
+        return Truth(task, path, label, findings, instances, entries, workspace)
+    masks = coco.open_coco_truth(path, label, task, findings, workspace)
+    entries = _every_class(task, len(masks.image_ids)) if masks else _NOTHING
+    return Truth(task, path, label, findings, masks, entries, workspace)
 
 
 def read_images(task: Task, path: str | Path) -> Images:

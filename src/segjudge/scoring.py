@@ -130,7 +130,10 @@ def score(
         run = run_contest(contest, workers, progress)
         hashes = [receipt.result() for receipt in receipts]
     facts = Facts(
-        tuple(task.classes), np.flatnonzero(contest.scored), contest.images.clip_numbers(), contest.images.ids
+        tuple(contest.classes or ()),
+        np.flatnonzero(contest.scored),
+        contest.images.clip_numbers(),
+        contest.images.ids,
     )
     refuse_faulty(truth.label, truth.findings.diagnosis())
     return finished(

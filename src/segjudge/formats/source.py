@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +34,9 @@ class Entries:
 
     image: Integers  # (R,) place among the source's images
     class_ids: Integers  # (R,) -1 where the row names none that can be read
-    rows: Integers  # (R,) line of the file
+    rows: Integers  # (R,) line of the file, or place in its list
     empty: NDArray[np.bool_]  # (R,) the row says that there is no mask
+    unit: Literal["row", "entry"] = "row"  # what `rows` count: lines from 1, or entries of a list from 0
 
 
 class Source(Protocol):

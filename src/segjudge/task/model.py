@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 from segjudge.errors import UsageError
 from segjudge.metrics import Metric, Overlap
 from segjudge.task.consistency import check_task
-from segjudge.task.forms import ArchiveForm, TableForm, TruthForm
+from segjudge.task.forms import ArchiveForm, ResultsForm, TableForm, TruthForm
 from segjudge.task.options import coerced, described, from_text, shown
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Task:
     title: str
     classes: Mapping[int, str]
     ignored: Mapping[int, int]  # value of the truth to the class whose group it is; 0: every class
-    submission: TableForm | ArchiveForm
+    submission: TableForm | ArchiveForm | ResultsForm
     truth: TruthForm
     metric: Metric
     words: Mapping[str, str]
@@ -60,7 +60,7 @@ class Task:
     @property
     def order(self) -> Literal["row", "column"]:
         """The order in which this task's masks are kept."""
-        return self.submission.order if isinstance(self.submission, TableForm) else "row"
+        return "row" if isinstance(self.submission, ArchiveForm) else self.submission.order
 
     @property
     def semantic(self) -> bool:
