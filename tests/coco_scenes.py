@@ -203,9 +203,9 @@ def _rle(thing, scene):
     return coco_masks.encode(np.asfortranarray(dense(thing, scene).astype(np.uint8)))
 
 
-def pycocotools(scene: Scene, *, boxes: bool = True) -> COCOeval:
+def pycocotools(scene: Scene, *, boxes: bool = True, first_id: int = 1) -> COCOeval:
     """pycocotools' evaluation, with everything that it keeps."""
-    truth, results = documents(scene, boxes=boxes)
+    truth, results = documents(scene, boxes=boxes, first_id=first_id)
     with redirect_stdout(io.StringIO()):
         known = COCO()
         known.dataset = truth

@@ -85,7 +85,7 @@ class Detection:
     def tally(self, truths: Instances, predictions: Instances, images: Integers) -> DetectionTally:
         """Matches within each image and class, in every area range."""
         ranges = np.array([[float(area.least), float(area.most)] for area in self.areas])
-        return matched(truths, predictions, images, self._floats(), ranges, self.caps[-1])
+        return matched(truths, predictions, images, self.float_thresholds(), ranges, self.caps[-1])
 
     def score(self, tally: DetectionTally, facts: Facts, by: frozenset[str]) -> Scores:
         """The mean precision, with COCO's other numbers as `metrics`."""
@@ -165,13 +165,11 @@ class Detection:
             whole=whole,
         )
 
-    def _floats(self) -> Floats:
+    def float_thresholds(self) -> Floats:
         """The thresholds as COCO's program has them: in equal steps from the first to the last."""
         first, last, count = self.thresholds[0], self.thresholds[-1], len(self.thresholds)
-        equal = all(
-            t == first + place * (last - first) / (count - 1) for place, t in enumerate(self.thresholds)
-        )
-        if count > 1 and equal:
+        step = (last - first) / max(count - 1, 1)
+        if all(t == first + place * step for place, t in enumerate(self.thresholds)):
             return np.linspace(float(first), float(last), count)
         return np.array([float(threshold) for threshold in self.thresholds])
 
