@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from contextlib import redirect_stdout
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from tests.reference.detection import CAPS, RANGES, Object, Scene
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 DETECTION = Detection(
     thresholds=tuple(Fraction(k, 20) for k in range(10, 20)),
@@ -197,6 +199,17 @@ def documents(scene: Scene, *, boxes: bool = True, first_id: int = 1):
         "annotations": annotations,
     }
     return truth, results
+
+
+def files(folder: Path, scene: Scene, *, boxes: bool = True, first_id: int = 1) -> tuple[Path, Path]:
+    """The annotations and the results as JSON files, `ignore` being a flag of its own."""
+    truth, results = documents(scene, boxes=boxes, first_id=first_id)
+    for thing, annotation in zip(scene.truths, truth["annotations"], strict=True):
+        annotation.update(area=thing.area, ignore=int(thing.ignore))
+    paths = folder / "annotations.json", folder / "results.json"
+    for path, document in zip(paths, (truth, results), strict=True):
+        path.write_text(json.dumps(document, default=bytes.decode))
+    return paths
 
 
 def _rle(thing, scene):

@@ -35,6 +35,7 @@ class Result:
     by: frozenset[str] = field(default=frozenset())
     by_area: Mapping[str, float | None] = field(default_factory=dict)
     metrics: Mapping[str, float | None] = field(default_factory=dict)  # other numbers that go by a name
+    class_names: Mapping[int, str] = field(default_factory=dict)  # of the task, or of the truth's own classes
 
     def __repr__(self) -> str:
         from segjudge.display import counted  # noqa: PLC0415 - needed in notebooks alone

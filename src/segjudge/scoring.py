@@ -129,8 +129,9 @@ def score(
             refuse_faulty(truth.label, truth.findings.diagnosis())
         run = run_contest(contest, workers, progress)
         hashes = [receipt.result() for receipt in receipts]
+    classes = contest.classes or {}
     facts = Facts(
-        tuple(contest.classes or ()),
+        tuple(classes),
         np.flatnonzero(contest.scored),
         contest.images.clip_numbers(),
         contest.images.ids,
@@ -145,6 +146,7 @@ def score(
         submission.findings,
         truth.findings,
         _receipt(task, *hashes),
+        classes,
     )
 
 
@@ -157,6 +159,7 @@ def finished(
     findings: Collector,
     truth_findings: Collector,
     receipt: Mapping[str, str],
+    class_names: Mapping[int, str],
 ) -> Result:
     """The result of all that was tallied; raises SubmissionError if a finding refuses the submission."""
     diagnosis = findings.diagnosis()
@@ -184,6 +187,7 @@ def finished(
         parts,
         scores.by_area,
         scores.metrics,
+        class_names,
     )
 
 

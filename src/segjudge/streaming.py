@@ -155,6 +155,7 @@ class Evaluator:
             self._findings,
             self._truth_findings,
             receipt,
+            self.task.classes,
         )
 
     def curves(self) -> Curves:

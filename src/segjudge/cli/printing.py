@@ -231,9 +231,9 @@ def _tables(scored: Result, loaded: Task) -> list[tuple[str, list[tuple[str, flo
     if scored.metrics:
         tables.append(("metric", list(scored.metrics.items())))
     if "class" in scored.by:
+        names = scored.class_names or loaded.classes
         named = [
-            (f"{number} {loaded.classes.get(number, '')}".rstrip(), value)
-            for number, value in scored.by_class.items()
+            (f"{number} {names.get(number, '')}".rstrip(), value) for number, value in scored.by_class.items()
         ]
         tables.append(("class", named))
     if "threshold" in scored.by:
