@@ -65,6 +65,7 @@ class Evaluator:
         self._findings, self._truth_findings = Collector(), Collector()
         self._waiting: list[tuple[Instances, Instances]] = []
         self._waiting_ids: set[str] = set()
+        self._waiting_runs = 0
 
     def __len__(self) -> int:
         """How many images there were."""
@@ -108,8 +109,8 @@ class Evaluator:
         submission = open_arrays(self.task, predictions, "predictions", complete=False)[0]
         self._waiting.append((truth.instances, submission.instances))
         self._waiting_ids.update(names)
-        runs = sum(len(side.masks.starts) for pair in self._waiting for side in pair)
-        if len(self._waiting_ids) >= _MOST_IMAGES or runs >= _MOST_RUNS:
+        self._waiting_runs += sum(len(side.masks.starts) for side in self._waiting[-1])
+        if len(self._waiting_ids) >= _MOST_IMAGES or self._waiting_runs >= _MOST_RUNS:
             self._flush()
 
     def merge(self, other: Evaluator, *, repeated: Literal["error", "skip"] = "error") -> None:
@@ -191,7 +192,7 @@ class Evaluator:
             return
         truth = as_truth(self.task, Instances.concatenate(pair[0] for pair in self._waiting))
         submission = as_submission(self.task, Instances.concatenate(pair[1] for pair in self._waiting))
-        self._waiting, self._waiting_ids = [], set()
+        self._waiting, self._waiting_ids, self._waiting_runs = [], set(), 0
         manifest = self._part(truth.source.image_ids if truth.source else ())
         contest = Contest.join(self.task, submission, truth, manifest, self._usage)
         run = run_contest(contest, 1, None)

@@ -100,9 +100,10 @@ class ArraySource:
         own = self._own[places[positions]]
         self._check_sizes(own, places[positions], findings)
         begins, ends = self._bounds[own], self._bounds[own + 1]
-        chosen = ragged(begins, ends)
-        whole = len(chosen) == len(self.instances) and bool((np.diff(chosen) == 1).all())
-        part = self.instances if whole else self.instances[chosen]
+        if len(own) and (begins[1:] == ends[:-1]).all():
+            part = _neighbours(self.instances, int(begins[0]), int(ends[-1]))
+        else:
+            part = self.instances[ragged(begins, ends)]
         image = np.repeat(positions, ends - begins)
         ids = tuple(self._ids[place] for place in places.tolist())
         return Chunk(replace(part, image_ids=ids, image=image), findings)
@@ -119,6 +120,33 @@ class ArraySource:
                 f"The masks of {image!r} are {height} rows x {width} columns, the image is {rows} x {columns}.",
                 "Masks have their image's size; a model's smaller ones are resized back first.",
             )
+
+
+def _neighbours(instances: Instances, begin: int, end: int) -> Instances:
+    """The instances from one place to another, without copying a run."""
+    masks = instances.masks
+    first, last = int(masks.indptr[begin]), int(masks.indptr[end])
+    runs, chosen = slice(first, last), slice(begin, end)
+    few = Masks(
+        masks.order,
+        masks.starts[runs],
+        masks.stops[runs],
+        masks.indptr[begin : end + 1] - first,
+        masks.shapes[chosen],
+        masks.areas[chosen],
+        masks.extents[chosen],
+    )
+    return Instances(
+        instances.image_ids,
+        instances.image[chosen],
+        instances.class_ids[chosen],
+        instances.confidences[chosen],
+        instances.ignored[chosen],
+        instances.rows[chosen],
+        few,
+        None if instances.areas is None else instances.areas[chosen],
+        None if instances.crowd is None else instances.crowd[chosen],
+    )
 
 
 def _check(task: Task, instances: Instances, label: str) -> None:
