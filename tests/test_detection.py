@@ -80,6 +80,7 @@ def test_more_than_a_hundred_predictions_are_cut_as_pycocotools_cuts_them(seed):
         for c in scene.classes
     )
     same_as_pycocotools(scene)
+    assert_same_matches(pycocotools(scene), tally(scene), scene)
 
 
 @settings(max_examples=40, deadline=None)
