@@ -114,8 +114,9 @@ def rankings(draw):
     bits = st.lists(st.integers(0, 1023), min_size=ranges, max_size=ranges)
     group = numbers([draw(st.integers(0, groups - 1)) for _ in range(rows)])
     confidences = np.array([draw(st.integers(0, 5)) / 4 for _ in range(rows)], float)
+    kind = draw(st.sampled_from([np.uint16, np.uint64]))
     hits, dropped = (
-        np.array([draw(bits) for _ in range(rows)], np.uint64).reshape(rows, ranges) for _ in range(2)
+        np.array([draw(bits) for _ in range(rows)], kind).reshape(rows, ranges) for _ in range(2)
     )
     ranks = numbers([draw(st.integers(0, 3)) for _ in range(rows)])
     most = [sum(group == number) for number in range(groups)]  # no truth is hit twice

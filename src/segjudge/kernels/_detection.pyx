@@ -8,8 +8,12 @@ and compared exactly as COCO's own program does, one operation at a time.
 import numpy as np
 
 from libc.math cimport isnan
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint64_t
 from libc.stdlib cimport free, malloc
+
+ctypedef fused bits_t:
+    uint16_t
+    uint64_t
 
 cdef double TINY = 2.0 ** -52  # in the denominator of a precision, as COCO has it
 
@@ -401,7 +405,7 @@ def match_detections(
 
 def detection_curves(
     const int64_t[::1] order, const int64_t[::1] groups, const double[::1] confidences,
-    const int64_t[::1] ranks, const uint64_t[:, ::1] hits, const uint64_t[:, ::1] dropped,
+    const int64_t[::1] ranks, const bits_t[:, ::1] hits, const bits_t[:, ::1] dropped,
     const int64_t[:, ::1] truths, const double[::1] levels, int thresholds,
     const int64_t[::1] caps, *, bint whole,
 ):

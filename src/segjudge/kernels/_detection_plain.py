@@ -182,8 +182,8 @@ def detection_curves(
     groups: Integers,
     confidences: Floats,
     ranks: Integers,
-    hits: Bits,
-    dropped: Bits,
+    hits: Bits | NDArray[np.uint16],
+    dropped: Bits | NDArray[np.uint16],
     truths: Integers,
     levels: Floats,
     thresholds: int,
@@ -209,9 +209,9 @@ def detection_curves(
         mine = kept[groups[kept] == group]
         for part in range(ranges):
             for place in range(thresholds if truths[group, part] else 0):
-                bit = np.uint64(place)
-                aside = (dropped[mine, part] >> bit & np.uint64(1)) == 1
-                hit = ((hits[mine, part] >> bit & np.uint64(1)) == 1) & ~aside
+                bit = hits.dtype.type(1) << hits.dtype.type(place)
+                aside = (dropped[mine, part] & bit) != 0
+                hit = ((hits[mine, part] & bit) != 0) & ~aside
                 tp = np.cumsum(hit).astype(np.float64)
                 if len(tp) and tp[-1] > truths[group, part]:
                     raise ValueError("there are more hits than truths")
@@ -241,8 +241,8 @@ def _check_curves(
     groups: Integers,
     confidences: Floats,
     ranks: Integers,
-    hits: Bits,
-    dropped: Bits,
+    hits: Bits | NDArray[np.uint16],
+    dropped: Bits | NDArray[np.uint16],
     truths: Integers,
     levels: Floats,
     thresholds: int,

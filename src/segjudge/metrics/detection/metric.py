@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from segjudge.instances import Instances
     from segjudge.matching import Integers
+    from segjudge.metrics.detection.tally import FewBits
 
 __all__ = ["AreaRange", "Curves", "Detection"]
 
@@ -182,8 +183,8 @@ class _Ranking:
     groups: Integers  # (N,) of the predictions
     confidences: Floats  # (N,)
     ranks: Integers  # (N,)
-    hits: NDArray[np.uint64]  # (N, A)
-    dropped: NDArray[np.uint64]  # (N, A)
+    hits: FewBits  # (N, A)
+    dropped: FewBits  # (N, A)
     truths: Integers  # (G, A)
 
     @classmethod
@@ -193,7 +194,7 @@ class _Ranking:
         hits, dropped, counted = tally.hits, tally.dropped, tally.counted
         if by_image:
             keys, truth_keys = tally.image << 32 | keys, tally.truth_image << 32 | truth_keys
-            hits, dropped = np.ascontiguousarray(hits[:, :1]), np.ascontiguousarray(dropped[:, :1])
+            hits, dropped = hits[:, :1].copy(), dropped[:, :1].copy()
             counted = counted[:, :1]
         group, known = _places(groups, keys)
         truth_group, truth_known = _places(groups, truth_keys)

@@ -14,11 +14,12 @@ from segjudge.metrics.scores import Tally
 
 if TYPE_CHECKING:
     from segjudge.instances import Instances
-    from segjudge.matching import Bits, Integers
+    from segjudge.matching import Integers
 
 __all__ = ["DetectionTally", "matched"]
 
 Floats = NDArray[np.float64]
+FewBits = NDArray[np.uint16] | NDArray[np.uint64]  # as many as there are thresholds
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +30,8 @@ class DetectionTally(Tally):
     class_ids: Integers  # (N,)
     confidences: Floats  # (N,)
     ranks: Integers  # (N,) place among its image's and class's, from the most confident
-    hits: Bits  # (N, A) thresholds at which the prediction is a true positive, in each area range
-    dropped: Bits  # (N, A) thresholds at which it counts for nothing
+    hits: FewBits  # (N, A) thresholds at which the prediction is a true positive, in each area range
+    dropped: FewBits  # (N, A) thresholds at which it counts for nothing
     truth_image: Integers  # (M,)
     truth_class_ids: Integers  # (M,)
     counted: NDArray[np.uint8]  # (M, A) 1 where the truth counts in the area range
@@ -71,12 +72,17 @@ def matched(
         predictions.class_ids[order],
         predictions.confidences[order],
         ranks,
-        hits,
-        dropped,
+        _few(hits, len(thresholds)),
+        _few(dropped, len(thresholds)),
         images[truths.image],
         truths.class_ids,
         (~aside).view(np.uint8),
     )
+
+
+def _few(bits: NDArray[np.uint64], count: int) -> FewBits:
+    """The bits in as few bytes as hold so many."""
+    return bits.astype(np.uint16) if count <= 16 else bits
 
 
 def _image_and_class(instances: Instances) -> Integers:
