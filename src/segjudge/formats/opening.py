@@ -15,6 +15,7 @@ import struct
 import sys
 import tempfile
 import threading
+import weakref
 import zipfile
 import zlib
 from dataclasses import dataclass, field
@@ -54,24 +55,23 @@ class Workspace:
     """A folder for temporary files that goes when the last reader has gone."""
 
     def __init__(self) -> None:
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: Path | None = None
         self._count = 0
 
     def new_file(self) -> Path:
         """A path for one more temporary file."""
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="segjudge-", ignore_cleanup_errors=True)
+            self._folder = Path(tempfile.mkdtemp(prefix="segjudge-"))
+            # Unlike `__del__`, this also serves a workspace that goes in a cycle, or at the very end.
+            self._remove = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._count += 1
-        return Path(self._folder.name) / f"{self._count}.tmp"
+        return self._folder / f"{self._count}.tmp"
 
     def close(self) -> None:
         """Remove every file."""
         if self._folder is not None:
-            self._folder.cleanup()
+            self._remove()
             self._folder = None
-
-    def __del__(self) -> None:
-        self.close()
 
 
 @dataclass(slots=True)
