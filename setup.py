@@ -1,6 +1,6 @@
 """Builds the compiled kernels; everything else about the package stands in pyproject.toml.
 
-The extension is optional: an install without a C compiler goes on with the numpy twins
+The extensions are optional: an install without a C compiler goes on with the numpy twins
 (`segjudge doctor` says which are in use).
 """
 
@@ -10,11 +10,14 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 # Auto-vectorisation helps the kernels, reordering of arithmetic would not: no -ffast-math.
-FLAGS = [] if sys.platform == "win32" else ["-O3"]
+FLAGS = [] if sys.platform == "win32" else ["-O3", "-ffp-contract=off"]
 
-KERNELS = Extension("segjudge.kernels._fast", ["src/segjudge/kernels/_fast.pyx"], extra_compile_args=FLAGS)
+KERNELS = [
+    Extension(f"segjudge.kernels.{name}", [f"src/segjudge/kernels/{name}.pyx"], extra_compile_args=FLAGS)
+    for name in ("_fast", "_detection", "_json", "_segments")
+]
 
-extensions = cythonize([KERNELS], compiler_directives={"language_level": "3"})
+extensions = cythonize(KERNELS, compiler_directives={"language_level": "3"})
 for extension in extensions:
     extension.optional = True  # cythonize makes new ones, which forget it
 

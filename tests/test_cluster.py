@@ -17,6 +17,7 @@ from distributed import Client, LocalCluster
 import segjudge as sj
 from segjudge import chunks
 from segjudge.formats.opening import ByteFile
+from tests.coco_scenes import files, instances, random_scene
 from tests.running import segjudge
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -65,6 +66,19 @@ def streets(tmp_path_factory):
     header = "ImageId,LabelId,Confidence,PixelCount,EncodedPixels"
     for path, lines in zip(paths, (truth, [header, *submission]), strict=True):
         path.write_text("\n".join([*lines, ""]))
+    return paths
+
+
+@pytest.fixture(scope="module")
+def objects(tmp_path_factory):
+    """COCO's annotations and results of forty images; some entries are written so that masks are kept apart."""
+    paths = files(tmp_path_factory.mktemp("objects"), random_scene(5, images=40, predictions=20))
+    for path, name in zip(paths, ("iscrowd", "score"), strict=True):
+        parts = path.read_text().split(f'"{name}"')
+        names = [
+            f'"\\u{ord(name[0]):04x}{name[1:]}"' if n % 5 == 0 else f'"{name}"' for n in range(len(parts) - 1)
+        ]
+        path.write_text("".join(part + name for part, name in zip(parts, [*names, ""], strict=True)))
     return paths
 
 
@@ -152,6 +166,67 @@ def test_workers_that_do_not_see_the_files_are_sent_the_text(streets, change):
     last = elsewhere.tasks[-1]
     assert not last.files
     assert not isinstance(last.reader.truth.table.text.file, ByteFile)
+
+
+# --- COCO's files, and arrays --------------------------------------------------------------------------------
+
+
+def test_objects_score_the_same_with_several_workers(objects):
+    alone = scored("coco", objects)
+    assert alone["score"] > 0.1
+    assert alone["counts"]["ignored"] > 0
+    assert scored("coco", objects, workers=2) == alone
+    told = [segjudge("score", "coco", *objects, "--json", "--workers", str(n)) for n in (1, 2)]
+    assert told[0].json == told[1].json
+    assert told[0].json["metrics"] == alone["metrics"]
+
+
+def test_objects_score_the_same_in_processes(objects):
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        assert scored("coco", objects, cluster=pool) == scored("coco", objects)
+
+
+@pytest.mark.parametrize(("change", "left"), [(lambda task: task, 2), (unseen, 0), (other_size, 0)])
+def test_objects_score_the_same_wherever_the_files_are_seen(objects, change, left):
+    elsewhere = Elsewhere(change)
+    assert scored("coco", objects, cluster=elsewhere) == scored("coco", objects)
+    tasks = elsewhere.tasks
+    assert len(tasks) > 10
+    assert [len(task.files) for task in (tasks[0], tasks[-1])] == [2, left]
+    sizes = [len(pickle.dumps(task)) for task in tasks]
+    assert max(sizes) < sum(path.stat().st_size for path in objects) // 4
+
+
+def test_findings_about_objects_are_the_same(tmp_path, objects):
+    broken = tmp_path / "results.json"
+    broken.write_text(objects[1].read_text().replace('"size": [24, 24]', '"size": [24, 25]', 30))
+    task, diagnoses = sj.load_task("coco"), []
+    for how in ({}, {"workers": 2}, {"cluster": Elsewhere()}, {"cluster": Elsewhere(unseen)}):
+        with pytest.raises(sj.SubmissionError) as caught:
+            scored("coco", [objects[0], broken], **how)
+        diagnoses.append(caught.value.diagnosis)
+    assert diagnoses[0].totals["shape-mismatch"] == 30
+    assert all(diagnosis == diagnoses[0] for diagnosis in diagnoses)
+    truth = tmp_path / "annotations.json"
+    truth.write_text(objects[0].read_text().replace('"size": [24, 24]', '"size": [24, 25]', 7))
+    faults = [sj.check_truth(task, sj.read_truth(task, truth), workers=workers) for workers in (1, 2)]
+    assert faults[0] == faults[1]
+    assert faults[0].totals["shape-mismatch"] == 7
+
+
+@pytest.mark.parametrize("name", ["coco", "dsb-2018"])
+def test_arrays_score_the_same_and_each_task_holds_its_own(name):
+    scene = random_scene(5, images=40, predictions=20)
+    task = sj.load_task(name, ["overlapping=allow"] if name == "dsb-2018" else [])
+    sides = [instances(things, scene, scene.images) for things in (scene.truths, scene.predictions)]
+    if name == "dsb-2018":
+        sides = [dataclasses.replace(side, class_ids=np.zeros(len(side), np.int64)) for side in sides]
+    elsewhere = Elsewhere()
+    alone, shared = (sj.score(task, *sides, cluster=cluster).to_json() for cluster in (None, elsewhere))
+    assert shared == alone
+    assert set(alone["receipt"]) == {"segjudge", "task"}
+    assert len(elsewhere.tasks) > 10
+    assert max(len(pickle.dumps(task)) for task in elsewhere.tasks) < len(pickle.dumps(sides)) // 4
 
 
 def test_packed_and_quoted_files_give_the_same(tmp_path, streets):

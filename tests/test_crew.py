@@ -14,6 +14,7 @@ from segjudge.findings import Collector
 from segjudge.formats.receipts import Receipt
 from segjudge.formats.table import text as tables
 from segjudge.formats.table.text import QuotedText, open_text
+from tests.coco_scenes import files, random_scene
 
 TRUTH = "ImageId,LabelId,EncodedPixels,Height,Width\n" + "".join(
     f"img_{n},33,{n} 3|{n + 20} 4|,9,{n + 60}\n" for n in range(40)
@@ -159,6 +160,18 @@ def test_a_reader_that_missed_bytes_settles_nothing(tmp_path):
     running.finish(3)
     assert receipt.value() == hashlib.sha256(b"abc").hexdigest()
     assert Receipt(path).running(Path("another.csv")) is None
+
+
+def test_coco_files_are_hashed_while_they_are_read(tmp_path):
+    task, receipts = sj.load_task("coco"), {}
+    for path in files(tmp_path, random_scene(3)):
+        receipts[path] = hashlib.sha256(path.read_bytes()).hexdigest(), Receipt(path)
+    truth, results = receipts
+    sj.read_truth(task, truth, receipt=receipts[truth][1])
+    sj.read_submission(task, results, receipt=receipts[results][1])
+    for path, (expected, receipt) in receipts.items():
+        path.unlink()
+        assert receipt.value() == expected
 
 
 def test_a_file_that_goes_the_careful_way_has_the_same_receipt(tmp_path):

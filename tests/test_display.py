@@ -21,7 +21,7 @@ from segjudge import display
 from segjudge.errors import UsageError
 from segjudge.findings import Diagnosis, Finding, Where
 from segjudge.masks import Masks
-from segjudge.scoring import Result
+from segjudge.result import Result
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 HOSTILE = '<script>alert("&")</script>'
@@ -117,6 +117,22 @@ def test_a_result_names_points_what_is_undefined_and_faults_of_the_truth():
         "Result(wad-2018: undefined, 1 image, 1 truth, 0 predictions, 1 warning about the truth)"
     )
     assert "0.665347, 87.50 points, 12 images" in repr(result_of(points=87.5))
+
+
+def test_metrics_and_areas_stand_in_json_html_and_csv():
+    shown = result_of(
+        metrics={"AP": 0.5, "APs": None}, by_area={"all": 0.5, "small": None}, by=frozenset({"area"})
+    )
+    assert shown.to_json()["metrics"] == {"AP": 0.5, "APs": None}
+    assert shown.to_json()["by_area"] == {"all": 0.5, "small": None}
+    assert ["APs", "undefined"] in page(shown).rows
+    assert ["small", "undefined"] in page(shown).rows
+    assert table(shown.to_csv("area")) == [["area", "score"], ["all", "0.5"], ["small", ""]]
+
+
+def test_a_result_without_other_metrics_has_no_such_key():
+    assert "metrics" not in result_of().to_json()
+    assert "by_area" not in result_of().to_json()
 
 
 def test_a_diagnosis_counts_all_that_was_found_not_what_was_kept():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib.util
+import pickle
 import re
 import shutil
 import subprocess
@@ -104,7 +105,7 @@ def test_every_setting_of_a_task_stands_on_its_page_with_its_values(name):
         if setting == "max_unpacked":
             assert taken == "8 GiB"
         elif isinstance(value, list):
-            assert taken == ", ".join(value)
+            assert taken == ", ".join(map(str, value))
         else:
             shown = str(value).lower() if isinstance(value, bool) else str(value)
             assert taken == f"`{shown}`"
@@ -118,7 +119,7 @@ def test_every_built_in_task_has_a_page_that_the_menu_shows(name):
     assert f"tasks/{name}.md" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["wad-2018", "badlad", "dsb-2018", "emoji"])
+@pytest.mark.parametrize("name", builtin_ids())
 def test_settings_rows_name_no_setting_that_the_task_lacks(name):
     page = (DOCS / "tasks" / f"{name}.md").read_text(encoding="utf-8")
     table = page[page.index("## Settings") : page.index("## Common mistakes")]
@@ -195,6 +196,36 @@ def test_the_examples_of_the_python_page_run(monkeypatch):
     doctest.DocTestRunner(verbose=False).run(test, out=failures.append)
     assert "".join(failures) == ""
     assert len(test.examples) > 15
+
+
+def test_the_loop_of_the_python_page_runs(capsys, monkeypatch):
+    torch = pytest.importorskip("torch")
+    loops = re.findall(
+        r"^```python\n(.*?)^```", (DOCS / "python.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    masks = torch.zeros(2, 8, 8)
+    masks[0, 1:4, 1:6], masks[1, 5:7, 2:7] = 1, 1
+    columns = {
+        "labels": torch.tensor([1, 3]),
+        "area": torch.tensor([15.0, 10.0]),
+        "iscrowd": torch.tensor([0, 0]),
+    }
+    targets = [{"image_id": torch.tensor(number), "masks": masks.bool(), **columns} for number in (7, 12)]
+    found = {"masks": masks[:, None] * 0.9, "labels": columns["labels"], "scores": torch.tensor([0.9, 0.8])}
+    names = {"sj": sj, "torch": torch, "loader": [(None, targets)]}
+    names["model"] = type(
+        "Model", (), {"eval": lambda _: None, "__call__": lambda _, _pictures: [found, found]}
+    )()
+    exec(compile(loops[0], "python.md", "exec"), names)
+    assert capsys.readouterr().out == "1.0 {1: 1.0, 3: 1.0}\n"
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+    monkeypatch.setattr(
+        torch.distributed,
+        "all_gather_object",
+        lambda parts, given: parts.__setitem__(slice(None), [given, pickle.loads(pickle.dumps(given))]),
+    )
+    exec(compile(loops[1], "python.md", "exec"), names)
+    assert names["whole"].compute().counts["images"] == 2
 
 
 # ---------------------------------------------------------------------------------------------- examples

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from segjudge.instances import Instances
     from segjudge.loading import Submission, Truth, read_images, read_submission, read_truth
     from segjudge.masks import Masks, Overlaps
-    from segjudge.scoring import Result, check, check_truth, score
+    from segjudge.result import Result
+    from segjudge.scoring import check, check_truth, score
+    from segjudge.streaming import Evaluator
     from segjudge.task import Task, load_task
 
 __version__ = "0.1.0"
@@ -38,6 +40,7 @@ __all__ = [
     "ClusterError",
     "CocoRle",
     "Diagnosis",
+    "Evaluator",
     "Finding",
     "Images",
     "Instances",
@@ -70,12 +73,13 @@ __all__ = [
 _LAZY = {
     "CocoRle": "codecs",
     "Diagnosis": "findings",
+    "Evaluator": "streaming",
     "Finding": "findings",
     "Images": "images",
     "Instances": "instances",
     "Masks": "masks",
     "Overlaps": "masks",
-    "Result": "scoring",
+    "Result": "result",
     "Rle": "codecs",
     "Submission": "loading",
     "SubmissionWriter": "encoding",

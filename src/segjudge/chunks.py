@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from segjudge.findings import Collector, Where
 from segjudge.formats.source import Divisible, Part
 from segjudge.images import Images
-from segjudge.metrics import AveragePrecision
+from segjudge.metrics import AveragePrecision, Detection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,9 +41,7 @@ class Outcome:
     tally: Any  # None where nothing is scored
     submission: Collector
     truth: Collector
-    truths: int = 0
-    ignored: int = 0
-    predictions: int = 0
+    counts: Integers | None = None  # (images of the chunk, 3) truths, ignored regions and predictions
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +93,20 @@ class Reader:
         tally = None
         if predictions is not None and not found.errors and not faults.errors:
             tally = self.task.metric.tally(truths, predictions, places if numbers is None else numbers)
-        filled = truths.masks.areas > 0
-        return Outcome(
-            tally,
-            found,
-            faults,
-            int((filled & ~truths.ignored).sum()),
-            int((filled & truths.ignored).sum()),
-            0 if predictions is None else int((predictions.masks.areas > 0).sum()),
+        return Outcome(tally, found, faults, self._counts(truths, predictions, len(places)))
+
+    def _counts(self, truths: Instances, predictions: Instances | None, images: int) -> Integers:
+        """(images, 3) what there is of each image; empty masks count for nothing but in detection."""
+        empty_too = isinstance(self.task.metric, Detection)
+        aside = truths.ignored | truths.crowds
+        filled = (truths.masks.areas > 0) | empty_too
+        groups = [truths.image[filled & ~aside], truths.image[filled & aside]]
+        groups.append(
+            np.zeros(0, np.int64)
+            if predictions is None
+            else predictions.image[(predictions.masks.areas > 0) | empty_too]
         )
+        return np.stack([np.bincount(group, minlength=images) for group in groups], axis=1)
 
     def part(self, places: Integers, *, carried: bool) -> Reader:
         """A reader of these images alone, numbered anew from 0, to be sent elsewhere."""

@@ -17,7 +17,7 @@ import numpy as np
 from segjudge import __version__
 from segjudge.errors import ClusterError, MissingExtra, SegjudgeError
 from segjudge.formats.opening import ByteFile
-from segjudge.formats.table.source import TableSource
+from segjudge.formats.source import Divisible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -151,10 +151,12 @@ def _submitted(pool: _Pool, task: Task) -> Any:  # noqa: ANN401 - a future of wh
 
 
 def _files_of(reader: Reader) -> tuple[tuple[str, int], ...]:
-    """Path and size of the tables that a reader reads from."""
-    sides = [side for side in (reader.submission, reader.truth) if isinstance(side, TableSource)]
-    files = [side.table.text.file for side in sides]
-    return tuple((str(file.path), file.size) for file in files if isinstance(file, ByteFile))
+    """Path and size of the files that a reader's parts read from."""
+    files: list[ByteFile] = []
+    for side in (reader.submission, reader.truth):
+        if isinstance(side, Divisible):
+            files += side.files
+    return tuple((str(file.path), file.size) for file in files)
 
 
 def _as_seen(path: str, size: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,9 @@ from segjudge.errors import UsageError
 from segjudge.findings import Where
 from segjudge.images import IGNORED, Images
 from segjudge.integers import among, distinct
-from segjudge.metrics import AveragePrecision
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from segjudge.findings import Collector
     from segjudge.loading import Opened, Submission, Truth
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["Contest", "id_hint"]
 
 Integers = NDArray[np.int64]
+
+_MOST_LISTED = 20  # classes in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ class Contest:
         if submission is not None and submission.source is not None:
             submission.source.bind(images)
             contest._check_ids(submission, closed=closed)
-            if (images.shapes[:known, 0] < 0).any():
+            if submission.path is not None and (images.shapes[:known, 0] < 0).any():
                 submission.findings.add(
                     "sizes-unknown",
                     Where(file=submission.label),
@@ -83,14 +85,19 @@ class Contest:
         return contest
 
     @property
+    def classes(self) -> Mapping[int, str] | None:
+        """The classes by id: those that the truth lists, else the task's; None where none are known."""
+        listed = None if self.truth is None else self.truth.classes
+        return listed if listed is not None else self.task.classes or None
+
+    @property
     def semantic(self) -> bool:
         """Whether a row is an image and class, not an instance."""
         return self.task.semantic
 
     def row_id(self, place: int, class_id: int) -> str:
         """The id of a row as the submission writes it."""
-        image = self.images.ids[place]
-        return f"{image}_{class_id}" if self.semantic else image
+        return self.task.row_id(self.images.ids[place], class_id)
 
     # --------------------------------------------------------------------------------------------- the truth
 
@@ -107,7 +114,7 @@ class Contest:
             )
         place = self.images.find(truth.source.image_ids)[truth.entries.image]
         strange = self._check_classes(truth, place) if self.semantic else np.zeros(len(place), np.bool_)
-        if not isinstance(self.task.metric, AveragePrecision):
+        if not self.task.ranked:
             self._check_repeats(truth, place, (place >= 0) & ~strange)
         if manifest is None:
             return
@@ -120,7 +127,7 @@ class Contest:
                     f"The truth has the image {image!r}, the list of images has not.",
                     "Add it to the list, or leave it out of the truth.",
                 )
-        if isinstance(self.task.metric, AveragePrecision) and not truth.source.holds_gil:
+        if self.task.ranked and not truth.source.holds_gil and truth.entries.unit == "row":
             return  # a table of instances names only the images that have some
         for image, number in manifest.places.items():
             if image not in named and self._required(number):
@@ -147,7 +154,7 @@ class Contest:
         for row in np.flatnonzero(foreign & ~unreadable).tolist():
             self._unknown(submission, row, int(place[row]))
         good = ~foreign & ~strange_class
-        if isinstance(self.task.metric, AveragePrecision):
+        if self.task.ranked:
             return
         self._check_repeats(submission, place, good)
         if closed:
@@ -156,19 +163,24 @@ class Contest:
     def _check_classes(self, side: Opened, place: Integers) -> NDArray[np.bool_]:
         """The rows whose class is none of the task's; those that could not be read have findings already."""
         entries = side.entries
-        if not self.task.classes:
+        classes = self.classes
+        if classes is None:
             return np.zeros(len(place), np.bool_)
-        strange = ~among(entries.class_ids, self.task.classes)
+        strange = ~among(entries.class_ids, classes)
         told = (entries.class_ids == -1) & (not self.task.joined)
         for row in np.flatnonzero(strange & ~told).tolist():
             class_id = int(entries.class_ids[row])
+            code = "unknown-id" if self.task.joined and class_id < 0 else "unknown-class"
+            if not side.findings.wants(code):
+                side.findings.count(code)
+                continue
             where = self._where(side, row, int(place[row]))
             if self.task.joined and class_id < 0:
                 side.findings.add(
                     "unknown-id",
                     where,
                     f"The id {where.image!r} does not end in _<class>.",
-                    f"Ids are <image>_<class>, the class being one of {_listed(self.task.classes)}.",
+                    f"Ids are <image>_<class>, the class being one of {_listed(classes)}.",
                 )
                 continue
             near = (
@@ -180,7 +192,7 @@ class Contest:
                 "unknown-class",
                 where,
                 f"{class_id if class_id >= 0 else 'An empty cell'} is no class of this task.{near}",
-                f"The classes are {_listed(self.task.classes)}.",
+                f"The classes are {_listed(classes)}.",
             )
         return strange
 
@@ -271,14 +283,16 @@ class Contest:
         return (np.repeat(places, len(classes)) << 32) | np.tile(classes, len(places))
 
     def _where(self, side: Opened, row: int, place: int) -> Where:
-        class_id = int(side.entries.class_ids[row])
+        class_id, number = int(side.entries.class_ids[row]), int(side.entries.rows[row])
+        in_list = side.entries.unit == "entry"
         return Where(
             file=side.label,
-            row=int(side.entries.rows[row]) or None,
+            row=None if in_list else number or None,
+            entry=number if in_list else None,
             image=self.row_id(place, class_id)
             if class_id >= 0 or not self.semantic
             else self.images.ids[place],
-            class_=str(class_id) if self.task.classes and class_id >= 0 else None,
+            class_=str(class_id) if (self.task.classes or in_list) and class_id >= 0 else None,
         )
 
 
@@ -308,7 +322,9 @@ def _merged(manifest: Images | None, truth: Truth | None) -> Images | None:
         place = manifest.places.get(image)
         if place is None:
             continue
-        if tuple(shapes[place].tolist()) != size:
+        if shapes[place, 0] < 0:
+            shapes[place] = size
+        elif tuple(shapes[place].tolist()) != size:
             truth.findings.add(
                 "shape-mismatch",
                 Where(file=truth.label, image=image),
@@ -327,8 +343,10 @@ def _sizes_of(opened: Opened) -> Iterator[tuple[str, tuple[int, int]]]:
             yield image, (height, width)
 
 
-def _listed(classes: object) -> str:
-    return ", ".join(f"{number} {name}" for number, name in classes.items())  # type: ignore[attr-defined]
+def _listed(classes: Mapping[int, str]) -> str:
+    first = [f"{number} {name}" for number, name in itertools.islice(classes.items(), _MOST_LISTED)]
+    more = len(classes) - len(first)
+    return ", ".join(first) + (f", and {more} more" if more > 0 else "")
 
 
 def id_hint(image: str, known: tuple[str, ...]) -> str:

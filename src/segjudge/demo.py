@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from segjudge.encoding import SubmissionWriter
     from segjudge.images import Images
     from segjudge.instances import Instances
-    from segjudge.scoring import Result
+    from segjudge.result import Result
 
 __all__ = ["IMAGES", "Road", "travel", "travel_by_training"]
 

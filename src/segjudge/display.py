@@ -147,8 +147,9 @@ def result_html(result: Mapping[str, Any], *diagnoses: tuple[str, str]) -> str:
     """
     points = "" if result["points"] is None else f" ({result['points']:.2f} points)"
     counts = ", ".join(counted(result["counts"][name], word) for name, word in _COUNTS)
-    parts: list[str] = []
-    for part in ("class", "threshold", "image"):
+    numbers = [(name, _score(value)) for name, value in result.get("metrics", {}).items()]
+    parts = [_table(("metric", "score"), numbers, "Metrics")] if numbers else []
+    for part in ("class", "threshold", "area", "image"):
         scores = result.get(f"by_{part}", {})
         rows = [(key, _score(value)) for key, value in itertools.islice(scores.items(), MOST_ROWS)]
         if rows:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from segjudge.crew import Crew
 from segjudge.errors import TruthError, UsageError
 from segjudge.findings import Collector, Where
+from segjudge.formats.arrays import open_arrays
 from segjudge.formats.opening import Workspace, existing, plain_file
 from segjudge.formats.receipts import Receipt
 from segjudge.formats.source import Entries
@@ -21,13 +22,25 @@ from segjudge.formats.table.source import TableSource, sizes_of_rows
 from segjudge.formats.table.text import QuotedText, read_small, rewritten
 from segjudge.images import Images
 from segjudge.integers import among
-from segjudge.task import ArchiveForm, TableForm, Task
+from segjudge.task import ArchiveForm, ResultsForm, TableForm, Task
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from segjudge.formats.source import Source
     from segjudge.formats.table.index import Table
+    from segjudge.instances import Instances
 
-__all__ = ["Opened", "Submission", "Truth", "read_images", "read_submission", "read_truth"]
+__all__ = [
+    "Opened",
+    "Submission",
+    "Truth",
+    "as_submission",
+    "as_truth",
+    "read_images",
+    "read_submission",
+    "read_truth",
+]
 
 Integers = NDArray[np.int64]
 
@@ -40,21 +53,27 @@ class Opened:
     """A file that has been opened: what it is called, what was found at once, and how to read on."""
 
     task: Task
-    path: Path
+    path: Path | None  # None for arrays
     label: str
     findings: Collector
     source: Source | None  # None when findings say why nothing can be read
     entries: Entries
     workspace: Workspace = field(repr=False)
-    receipt: Receipt = field(repr=False)
+    receipt: Receipt | None = field(repr=False)  # None for arrays
 
     def afresh(self) -> Self:
         """The same file with findings of its own: one may be checked and scored again and again."""
         return dataclasses.replace(self, findings=self.findings.copy())
 
-    def digest(self) -> str:
-        """SHA-256 of the file as it was given, or of a folder's files; worked out once."""
-        return "sha256:" + self.receipt.value()
+    @property
+    def classes(self) -> Mapping[int, str] | None:
+        """The classes by id that the file itself lists; None where it lists none."""
+        listed: Mapping[int, str] | None = getattr(self.source, "class_names", None)
+        return listed
+
+    def digest(self) -> str | None:
+        """SHA-256 of the file as it was given, or of a folder's files, worked out once; None for arrays."""
+        return None if self.receipt is None else "sha256:" + self.receipt.value()
 
 
 class Truth(Opened):
@@ -91,7 +110,12 @@ def read_submission(
     wanted = _receipt_of(place, receipt)
     form = task.submission
     source: Source | None
-    if isinstance(form, ArchiveForm):
+    if isinstance(form, ResultsForm):
+        from segjudge.formats.coco import open_coco_results  # noqa: PLC0415 - most submissions are tables
+
+        results = open_coco_results(place, label, form.max_unpacked, found, workspace, wanted)
+        source, entries = results, results.all_entries() if results else _NOTHING
+    elif isinstance(form, ArchiveForm):
         from segjudge.formats.picture_table import open_submission_archive  # noqa: PLC0415 - Pillow is heavy
 
         pictures = open_submission_archive(place, label, form, found)
@@ -127,11 +151,8 @@ def read_truth(
         pictures = open_truth_archive(place, label, task, found)
         entries = pictures.entries() if pictures else _NOTHING
         return Truth(task, place, label, found, pictures, entries, workspace, later)
-    if _is_json(place, task):
-        from segjudge.formats.coco import open_coco_truth  # noqa: PLC0415 - most truths are tables
-
-        annotations = open_coco_truth(place, label, task, found, workspace)
-        entries = _every_class(task, len(annotations.image_ids)) if annotations else _NOTHING
+    if isinstance(task.submission, ResultsForm) or _is_json(place, task):
+        annotations, entries = _annotations(task, place, label, found, workspace, wanted)
         return Truth(task, place, label, found, annotations, entries, workspace, later)
     if task.truth.label_map is not None and _is_pictures(place):
         from segjudge.formats.label_maps import open_label_maps  # noqa: PLC0415 - Pillow is heavy
@@ -160,6 +181,36 @@ def read_truth(
     table = _meaningful(task, table, label, found)
     source = _table_source(task, table, shapes)
     return Truth(task, place, label, found, source, _entries(table), workspace, later)
+
+
+def as_truth(task: Task, given: Truth | Instances) -> Truth:
+    """The truth with findings of its own; of instances in memory, what a file with them would have given."""
+    if isinstance(given, Truth):
+        return given.afresh()
+    source, entries = open_arrays(task, given, "truths", complete=True)
+    return Truth(task, None, source.label, Collector(), source, entries, Workspace(), None)
+
+
+def as_submission(task: Task, given: Submission | Instances) -> Submission:
+    """The submission with findings of its own; of instances in memory, what a file would have given."""
+    if isinstance(given, Submission):
+        return given.afresh()
+    source, entries = open_arrays(task, given, "predictions", complete=False)
+    return Submission(task, None, source.label, Collector(), source, entries, Workspace(), None)
+
+
+def _annotations(
+    task: Task, path: Path, label: str, findings: Collector, workspace: Workspace, wanted: Receipt | None
+) -> tuple[Source | None, Entries]:
+    """COCO's annotations, as instances or as a mask for each class."""
+    from segjudge.formats import coco  # noqa: PLC0415 - most truths are tables
+
+    if isinstance(task.submission, ResultsForm):
+        limit = task.submission.max_unpacked
+        instances = coco.open_coco_instances(path, label, limit, findings, workspace, wanted)
+        return instances, instances.all_entries() if instances else _NOTHING
+    masks = coco.open_coco_truth(path, label, task, findings, workspace)
+    return masks, _every_class(task, len(masks.image_ids)) if masks else _NOTHING
 
 
 def read_images(task: Task, path: str | Path) -> Images:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,106 +12,43 @@ from segjudge.chunks import Reader, plan
 from segjudge.contest import Contest
 from segjudge.crew import Crew
 from segjudge.errors import SubmissionError, TruthError, UsageError
+from segjudge.loading import as_submission, as_truth
 from segjudge.metrics.scores import Facts
+from segjudge.result import Result
 from segjudge.spread import outcomes
-from segjudge.task import decimal_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from fractions import Fraction
+
+    from numpy.typing import NDArray
 
     from segjudge.cluster import Cluster
-    from segjudge.findings import Diagnosis
+    from segjudge.findings import Collector, Diagnosis
     from segjudge.images import Images
+    from segjudge.instances import Instances
     from segjudge.loading import Submission, Truth
-    from segjudge.metrics import Scores
     from segjudge.task import Task
 
-__all__ = ["Result", "accept_truth", "check", "check_truth", "score"]
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """A score with everything that led to it; `to_json` is what `score --json` prints."""
-
-    task: str
-    score: float | None  # None where it is undefined: no class has truth, nothing is left to average
-    points: float | None
-    by_class: Mapping[int, float | None]
-    by_threshold: Mapping[Fraction, float | None]
-    by_image: Mapping[str, float | None]
-    counts: Mapping[str, int]
-    findings: Diagnosis
-    truth_findings: Diagnosis
-    settings: Mapping[str, Any]
-    receipt: Mapping[str, str]
-    by: frozenset[str] = field(default=frozenset())
-
-    def __repr__(self) -> str:
-        from segjudge.display import counted  # noqa: PLC0415 - needed in notebooks alone
-
-        score = "undefined" if self.score is None else f"{self.score:.6f}"
-        points = [] if self.points is None else [f"{self.points:.2f} points"]
-        counts = [counted(self.counts[f"{word}s"], word) for word in ("image", "truth", "prediction")]
-        truth = [f"{told} about the truth" for told in self.truth_findings.levels()]
-        return f"Result({self.task}: {', '.join([score, *points, *counts, *self.findings.levels(), *truth])})"
-
-    def _repr_html_(self) -> str:
-        from segjudge.display import result_html  # noqa: PLC0415 - needed in notebooks alone
-
-        sides = (("Submission", self.findings), ("Truth", self.truth_findings))
-        found = [(name, side._repr_html_()) for name, side in sides if side.totals]
-        return result_html(self.to_json(), *found)
-
-    def to_csv(self, part: str, *, names: Mapping[int, str] | None = None) -> str:
-        """One part of the score as CSV text: `class`, `threshold` or `image`, a row each and its score.
-
-        A score is written in full, so that it reads back the same; one that is undefined is an empty cell.
-        `names`, such as a task's `classes`, add a column with the name of each class. Raises UsageError for
-        a part that was not asked for or that the task lacks.
-        """
-        from segjudge.display import csv_text  # noqa: PLC0415 - needed by those who ask for it
-
-        if part not in self.by:
-            there = ", ".join(sorted(self.by)) or "none"
-            raise UsageError(f"This result has no score by {part!r}.", f"Its parts: {there}.")
-        if part == "class" and names is not None:
-            rows = [(number, names.get(number), value) for number, value in self.by_class.items()]
-            return csv_text(("class", "name", "score"), rows)
-        tables: dict[str, Mapping[Any, float | None]] = {
-            "class": self.by_class,
-            "threshold": {decimal_text(key): value for key, value in self.by_threshold.items()},
-            "image": self.by_image,
-        }
-        return csv_text((part, "score"), tables[part].items())
-
-    def to_json(self) -> dict[str, Any]:
-        """The result as plain data."""
-        parts: dict[str, Any] = {}
-        if "class" in self.by:
-            parts["by_class"] = {str(key): value for key, value in self.by_class.items()}
-        if "threshold" in self.by:
-            parts["by_threshold"] = {decimal_text(key): value for key, value in self.by_threshold.items()}
-        if "image" in self.by:
-            parts["by_image"] = dict(self.by_image)
-        return {
-            "task": self.task,
-            "score": self.score,
-            "points": self.points,
-            **parts,
-            "counts": dict(self.counts),
-            "findings": [finding.to_json() for finding in self.findings.findings],
-            "truth_findings": [finding.to_json() for finding in self.truth_findings.findings],
-            "settings": dict(self.settings),
-            "receipt": dict(self.receipt),
-        }
+__all__ = [
+    "Result",
+    "Run",
+    "accept_truth",
+    "check",
+    "check_truth",
+    "finished",
+    "parts_of",
+    "receipt_of",
+    "refuse_faulty",
+    "run_contest",
+    "score",
+]
 
 
 def check(
     task: Task,
-    submission: Submission,
+    submission: Submission | Instances,
     *,
-    truth: Truth | None = None,
+    truth: Truth | Instances | None = None,
     images: Images | None = None,
     workers: int | Crew = 1,
     progress: Callable[[int, int], None] | None = None,
@@ -120,11 +57,11 @@ def check(
 
     Raises TruthError if these are at fault.
     """
-    submission = submission.afresh()
-    truth = truth.afresh() if truth is not None else None
+    submission = as_submission(task, submission)
+    truth = as_truth(task, truth) if truth is not None else None
     contest = Contest.join(task, submission, truth, images)
     if truth is not None:
-        _refuse_faulty(truth)
+        refuse_faulty(truth.label, truth.findings.diagnosis())
     if submission.source is not None:
         reader = Reader.of(contest, submission.findings.cap, with_truth=False)
         chunks = plan(contest, with_truth=False)
@@ -141,19 +78,19 @@ def accept_truth(task: Task, truth: Truth, images: Images | None = None) -> None
     """Raise TruthError if ids or sizes of the truth are at fault; its masks are not looked at."""
     truth = truth.afresh()
     Contest.join(task, None, truth, images)
-    _refuse_faulty(truth)
+    refuse_faulty(truth.label, truth.findings.diagnosis())
 
 
 def check_truth(
     task: Task,
-    truth: Truth,
+    truth: Truth | Instances,
     *,
     images: Images | None = None,
     workers: int | Crew = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Diagnosis:
     """Every fault of the host's side, in one pass; nothing of it raises."""
-    truth = truth.afresh()
+    truth = as_truth(task, truth)
     contest = Contest.join(task, None, truth, images)
     if truth.source is not None:
         reader = Reader.of(contest, truth.findings.cap, with_truth=True)
@@ -169,8 +106,8 @@ def check_truth(
 
 def score(
     task: Task,
-    truth: Truth,
-    submission: Submission,
+    truth: Truth | Instances,
+    submission: Submission | Instances,
     *,
     images: Images | None = None,
     usage: str | None = None,
@@ -181,56 +118,101 @@ def score(
 ) -> Result:
     """The score of a submission, exactly as the page defines it, after the checks that `check` makes.
 
-    `by` asks for parts: class, threshold, image; without it all that the task has are there. The work goes
-    to so many `workers` here, or to a `cluster`: the address of a Dask scheduler, a `distributed.Client` or
-    any executor of `concurrent.futures`; the result is the same to the last bit. Raises
+    Either side may be a file that was opened or `Instances` of arrays: the same masks, the same score.
+    `by` asks for parts: class, threshold, area, image; without it all that the task has are there. The work
+    goes to so many `workers` here, or to a `cluster`: the address of a Dask scheduler, a
+    `distributed.Client` or any executor of `concurrent.futures`; the result is the same to the last bit. Raises
     SubmissionError with `.diagnosis` if anything refuses the submission, TruthError if the truth is at
     fault, UsageError for parts that the task lacks, ClusterError if the cluster does not do its work.
     """
-    parts = _parts(task, by)
-    truth, submission = truth.afresh(), submission.afresh()
+    parts = parts_of(task, by)
+    truth, submission = as_truth(task, truth), as_submission(task, submission)
     with Crew.of(workers) as crew:
         for side in (truth, submission):
-            side.receipt.begin(crew)
+            if side.receipt is not None:
+                side.receipt.begin(crew)
         contest = Contest.join(task, submission, truth, images, usage)
         if truth.source is None or not truth.findings.diagnosis().ok:
-            _refuse_faulty(truth)
-        run = _run(contest, crew, cluster, progress)
-        _refuse_faulty(truth)
-        diagnosis = submission.findings.diagnosis()
-        if not diagnosis.ok:
-            raise SubmissionError(_refusal(submission.label, diagnosis), diagnosis)
-        hashes = [truth.digest(), submission.digest()]
-    facts = Facts(tuple(task.classes), np.flatnonzero(contest.scored), contest.images.clip_numbers())
-    scores = _scores(task, run, facts, parts)
+            refuse_faulty(truth.label, truth.findings.diagnosis())
+        run = run_contest(contest, crew, cluster, progress)
+        refuse_faulty(truth.label, truth.findings.diagnosis())
+        _refuse(submission.label, submission.findings.diagnosis())
+        receipt = receipt_of(task, truth.digest(), submission.digest())
+    classes = contest.classes or {}
+    facts = Facts(
+        tuple(classes),
+        np.flatnonzero(contest.scored),
+        contest.images.clip_numbers(),
+        contest.images.ids,
+    )
+    return finished(
+        task, run, facts, parts, submission.label, submission.findings, truth.findings, receipt, classes
+    )
+
+
+def finished(
+    task: Task,
+    run: Run,
+    facts: Facts,
+    parts: frozenset[str],
+    label: str,
+    findings: Collector,
+    truth_findings: Collector,
+    receipt: Mapping[str, str],
+    class_names: Mapping[int, str],
+) -> Result:
+    """The result of all that was tallied; raises SubmissionError if a finding refuses the submission."""
+    diagnosis = findings.diagnosis()
+    _refuse(label, diagnosis)
+    if not run.tallies:
+        raise UsageError("No image is left to score.", "Check --usage, and that the truth is not empty.")
+    scores = task.metric.score(type(run.tallies[0]).sum(run.tallies), facts, parts)
+    counts = run.counts[facts.images].sum(axis=0).tolist()
     return Result(
         task.id,
         scores.score,
         scores.points,
         scores.by_class,
         scores.by_threshold,
-        {contest.row_id(*key): value for key, value in scores.by_image.items()},
-        run.counts,
+        {
+            task.row_id(facts.ids[image], class_id): value
+            for (image, class_id), value in scores.by_image.items()
+        },
+        {"images": len(facts.images), **dict(zip(("truths", "ignored", "predictions"), counts, strict=True))},
         diagnosis,
-        truth.findings.diagnosis(),
+        truth_findings.diagnosis(),
         task.settings,
-        {"segjudge": __version__, "task": task.digest, "truth": hashes[0], "submission": hashes[1]},
+        receipt,
         parts,
+        scores.by_area,
+        scores.metrics,
+        class_names,
     )
 
 
+def receipt_of(task: Task, truth: str | None = None, submission: str | None = None) -> dict[str, str]:
+    """What a score was made of; arrays have no hash."""
+    receipt = {"segjudge": __version__, "task": task.digest, "truth": truth, "submission": submission}
+    return {name: value for name, value in receipt.items() if value is not None}
+
+
 @dataclass(slots=True)
-class _Run:
+class Run:
+    """What the chunks of a contest gave."""
+
     tallies: list[Any]
-    counts: dict[str, int]
+    counts: NDArray[np.int64]  # (images, 3) truths, ignored regions and predictions
 
 
-def _run(
-    contest: Contest, crew: Crew, cluster: Cluster | None, progress: Callable[[int, int], None] | None
-) -> _Run:
+def run_contest(
+    contest: Contest,
+    crew: Crew,
+    cluster: Cluster | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Run:
     """All chunks of a contest: findings to both sides, tallies and counts."""
     truth, submission = contest.truth, contest.submission
-    run = _Run([], {"images": int(contest.scored.sum()), "truths": 0, "ignored": 0, "predictions": 0})
+    run = Run([], np.zeros((len(contest.images), 3), np.int64))
     if truth is None or submission is None or truth.source is None or submission.source is None:
         return run
     reader = Reader.of(contest, submission.findings.cap, with_truth=True)
@@ -247,22 +229,17 @@ def _run(
         truth.findings.absorb(outcome.truth)
         if outcome.tally is not None:
             run.tallies.append(outcome.tally)
-        for name in ("truths", "ignored", "predictions"):
-            run.counts[name] += getattr(outcome, name)
+        if outcome.counts is not None:
+            run.counts[chunks[number - 1][0]] = outcome.counts
         if progress is not None:
             progress(number, len(chunks))
     return run
 
 
-def _scores(task: Task, run: _Run, facts: Facts, by: frozenset[str]) -> Scores:
-    if not run.tallies:
-        raise UsageError("No image is left to score.", "Check --usage, and that the truth is not empty.")
-    return task.metric.score(type(run.tallies[0]).sum(run.tallies), facts, by)
-
-
-def _parts(task: Task, by: Iterable[str] | None) -> frozenset[str]:
+def parts_of(task: Task, by: Iterable[str] | None) -> frozenset[str]:
+    """The parts asked for, or all that the task has; raises UsageError for those that it lacks."""
     allowed = set(task.metric.breakdowns)
-    if not task.classes:
+    if not task.classes and "class" not in task.metric.needs:
         allowed.discard("class")
     if by is None:
         return frozenset(allowed)
@@ -274,20 +251,24 @@ def _parts(task: Task, by: Iterable[str] | None) -> frozenset[str]:
     return parts
 
 
-def _refuse_faulty(truth: Truth) -> None:
-    diagnosis = truth.findings.diagnosis()
+def refuse_faulty(label: str, diagnosis: Diagnosis) -> None:
+    """Raise TruthError if anything refuses the truth."""
     if diagnosis.ok:
         return
     first = diagnosis.findings[0]
     raise TruthError(
-        f"The truth {truth.label} is at fault ({diagnosis.errors} error{'s' if diagnosis.errors > 1 else ''}): {first}",
+        f"The truth {label} is at fault ({diagnosis.errors} error{'s' if diagnosis.errors > 1 else ''}): {first}",
         diagnosis,
         "`segjudge check-truth` lists every fault.",
     )
 
 
-def _refusal(label: str, diagnosis: Diagnosis) -> str:
-    return (
+def _refuse(label: str, diagnosis: Diagnosis) -> None:
+    """Raise SubmissionError if anything refuses the submission."""
+    if diagnosis.ok:
+        return
+    raise SubmissionError(
         f"{label} is refused: {diagnosis.errors} error{'s' if diagnosis.errors > 1 else ''}, "
-        f"the first being: {diagnosis.findings[0]}"
+        f"the first being: {diagnosis.findings[0]}",
+        diagnosis,
     )

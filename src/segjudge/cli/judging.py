@@ -150,7 +150,9 @@ def check_truth(
 @click.option(
     "--usage", type=click.Choice(["Public", "Private", "Ignored"]), help="Score images of one usage."
 )
-@click.option("--by", metavar="PARTS", default="", help="Also by class, threshold, image (comma-separated).")
+@click.option(
+    "--by", metavar="PARTS", default="", help="Also by class, threshold, area, image (comma-separated)."
+)
 @set_option
 @workers_option
 @cluster_option

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from segjudge.demo import Road
     from segjudge.errors import SubmissionError
     from segjudge.findings import Diagnosis, Finding
-    from segjudge.scoring import Result
+    from segjudge.result import Result
     from segjudge.task import Task
 
 __all__ = [
@@ -254,11 +254,18 @@ def _tables(scored: Result, loaded: Task) -> list[tuple[str, list[tuple[str, flo
     from segjudge.task import decimal_text  # noqa: PLC0415
 
     tables: list[tuple[str, list[tuple[str, float | None]]]] = []
+    if scored.metrics:
+        tables.append(("metric", list(scored.metrics.items())))
     if "class" in scored.by:
-        named = [(f"{number} {loaded.classes[number]}", value) for number, value in scored.by_class.items()]
+        names = scored.class_names or loaded.classes
+        named = [
+            (f"{number} {names.get(number, '')}".rstrip(), value) for number, value in scored.by_class.items()
+        ]
         tables.append(("class", named))
     if "threshold" in scored.by:
         tables.append(("threshold", [(decimal_text(t), value) for t, value in scored.by_threshold.items()]))
+    if "area" in scored.by:
+        tables.append(("area", list(scored.by_area.items())))
     if "image" in scored.by:
         tables.append(("image", list(scored.by_image.items())))
     return tables

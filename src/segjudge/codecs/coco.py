@@ -19,6 +19,7 @@ __all__ = ["CocoRle", "counts_from_text"]
 Integers = NDArray[np.int64]
 
 _LONGEST_SIDE = 1 << 24  # pixels: the product of two sides stays far within 64 bits
+_MOST_SIGNS = 11  # of five bits each, that a number of an image of the longest sides takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,16 @@ class CocoRle:
         if len(counts) > 1 and counts[-1] == 0:
             counts.pop()
         return {"size": [height, width], "counts": counts}
+
+    def compress(self, masks: Masks) -> list[str]:
+        """COCO's compressed text of each mask; the masks are in column order, and their sizes are known.
+
+        >>> CocoRle().compress(CocoRle().decode({"size": [2, 3], "counts": [2, 3, 1]}))
+        ['231']
+        """
+        if masks.order != "column" or (masks.shapes < 0).any():
+            raise MaskError("COCO counts down the columns of an image of known size.", "Reorder the masks.")
+        return [_text_of_counts(_counts_of(masks, place)) for place in range(len(masks))]
 
     def _decode(self, item: Mapping[str, Any]) -> Masks:
         size, counts = item.get("size"), item.get("counts")
@@ -93,6 +104,30 @@ def _checked_counts(counts: object) -> Integers:
     return np.array(counts, np.int64)
 
 
+def _counts_of(masks: Masks, place: int) -> Integers:
+    """Background, mask, background … of one mask; what would be a last 0 is left out."""
+    begin, end = int(masks.indptr[place]), int(masks.indptr[place + 1])
+    edges = np.stack([masks.starts[begin:end], masks.stops[begin:end]], axis=1).reshape(-1)
+    pixels = int(masks.shapes[place].prod())
+    counts = np.diff(edges, prepend=0, append=pixels)
+    return counts[:-1] if len(counts) > 1 and counts[-1] == 0 else counts
+
+
+def _text_of_counts(counts: Integers) -> str:
+    values = counts.copy()
+    values[3:] -= counts[1:-2]
+    # A number takes the fewest signs whose five bits each hold it and its sign.
+    signs = np.ones(len(values), np.int64)
+    for more in range(1, _MOST_SIGNS):
+        half = 1 << (5 * more - 1)
+        signs += (values < -half) | (values >= half)
+    place = np.repeat(np.cumsum(signs) - signs, signs)
+    number = np.arange(len(place)) - place
+    bits = (np.repeat(values, signs) >> (5 * number)) & 31
+    bits |= (number + 1 < np.repeat(signs, signs)) * 32
+    return (bits + 48).astype(np.uint8).tobytes().decode("ascii")
+
+
 def counts_from_text(text: str | bytes) -> list[int]:
     """The counts of COCO's compressed text; raises MaskError where a number is cut or a sign is foreign.
 
@@ -101,13 +136,12 @@ def counts_from_text(text: str | bytes) -> list[int]:
     >>> counts_from_text("52203")
     [5, 2, 2, 2, 5]
     """
-    data = text.encode("ascii", "replace") if isinstance(text, str) else text
     counts: list[int] = []
     value = shift = 0
-    for byte in data:
-        bits = byte - 48
+    for sign in text if isinstance(text, bytes) else map(ord, text):
+        bits = sign - 48
         if not 0 <= bits < 64 or shift > 60:
-            raise MaskError(f"COCO's run text holds the sign {chr(byte)!r} or a number without end.")
+            raise MaskError(f"COCO's run text holds the sign {chr(sign)!a} or a number without end.")
         value |= (bits & 31) << shift
         shift += 5
         if not bits & 32:

@@ -24,7 +24,7 @@ from segjudge.formats.table.text import read_small
 from segjudge.instances import Instances
 from segjudge.masks import Masks
 from segjudge.metrics import Overlap
-from segjudge.task import TableForm
+from segjudge.task import ResultsForm, TableForm
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,6 +42,7 @@ _PICTURES = (".png", ".tif", ".tiff", ".npy")
 _CONFIDENCES = "confidences.csv"
 _CONFIDENCE_COLUMNS = ["ImageId", "Mask", "Confidence"]
 _PER_CLASS = 1000
+_MOST_DIGITS = 9  # of a class id in a name
 _MASKS = re.compile(r"(?:^|/)([^/]+)/masks/[^/]+$")
 _IMAGES = re.compile(r"(?:^|/)([^/]+)/images/[^/]+$")
 _CLASSED = re.compile(r"(?:^|/)([^/]+)/[^/]+_([0-9]+)\.[A-Za-z]+$")
@@ -208,7 +209,7 @@ def _grouped(
         if not name.lower().endswith(_PICTURES):
             _report_extra(name, label, findings)
             continue
-        if not isinstance(task.metric, Overlap) and not task.classes and _is_photograph(name):
+        if not isinstance(task.metric, Overlap) and not task.ranked and _is_photograph(name):
             image = PurePosixPath(name).stem
             grouped.setdefault(known.get(image, image), [])
             continue
@@ -275,6 +276,9 @@ def _placed(task: Task, name: str, known: Mapping[str, str]) -> tuple[str, Membe
         if not classes:
             return stem, Member(name)
         return (image, Member(name, classes[tail])) if mark and tail in classes else None
+    if isinstance(task.submission, ResultsForm):
+        found = _CLASSED.search(name)
+        return (found[1], Member(name, int(found[2]))) if found and len(found[2]) <= _MOST_DIGITS else None
     labels = image_id(name), Member(name, labels=True)
     found = (_CLASSED if classes else _MASKS).search(name)
     if found is None or (found[1] not in known and labels[0] in known):
@@ -286,6 +290,8 @@ def _placed(task: Task, name: str, known: Mapping[str, str]) -> tuple[str, Membe
 
 def _naming(task: Task) -> str:
     classes = list(task.classes)
+    if isinstance(task.submission, ResultsForm):
+        return "Name masks <image>/<n>_<class>.png, the class being a number of the truth's categories."
     if isinstance(task.metric, Overlap):
         return (
             f"Name masks <image>_<class>.png, the class being one of {classes}."

@@ -11,7 +11,7 @@ import numpy as np
 from segjudge.encoding.writer import png_of_mask
 from segjudge.errors import UsageError
 from segjudge.formats.archive.names import clean, left_behind
-from segjudge.metrics import AveragePrecision, ImagePrecision
+from segjudge.metrics import ImagePrecision
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +33,8 @@ def write_pictures(contest: Contest, folder: Path, progress: Callable[[int, int]
     """Write every image's masks into the folder, in the form that `encode` reads; the number of files.
 
     emoji `<id>.png`; BaDLAD `<image>_<class>.png`; Data Science Bowl a label map `<id>.png`, or
-    `<id>/masks/<n>.png` where masks share pixels; WAD `<id>/<n>_<class>.png` and `confidences.csv`.
+    `<id>/masks/<n>.png` where masks share pixels; WAD and COCO `<id>/<n>_<class>.png` and
+    `confidences.csv`.
     Raises UsageError if the folder holds something, or an id cannot be a file name.
     """
     if contest.submission is None or contest.submission.source is None:
@@ -139,7 +140,7 @@ class _ClassedWriter(_Writer):
 
 
 def _writer(task: Task, folder: Path) -> _Writer:
-    if isinstance(task.metric, AveragePrecision):
+    if task.ranked:
         return _ClassedWriter(task, folder)
     return _ObjectWriter(task, folder) if isinstance(task.metric, ImagePrecision) else _Writer(task, folder)
 

@@ -17,10 +17,11 @@ import numpy as np
 
 from segjudge.chunks import shared_pixels
 from segjudge.encoding.arrays import as_array, class_masks, instance_masks, one_mask, whole_numbers
+from segjudge.encoding.results import ResultsTarget, run_lengths
 from segjudge.errors import MaskError, UsageError
 from segjudge.instances import Instances
 from segjudge.masks import Masks
-from segjudge.task import ArchiveForm, TableForm, Task
+from segjudge.task import ArchiveForm, ResultsForm, TableForm, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -83,7 +84,13 @@ class SubmissionWriter:
     def __enter__(self) -> Self:
         self._check_path()
         form = self.task.submission
-        kind = _ArchiveTarget if isinstance(form, ArchiveForm) else _TableTarget
+        kind = (
+            _ArchiveTarget
+            if isinstance(form, ArchiveForm)
+            else _TableTarget
+            if isinstance(form, TableForm)
+            else ResultsTarget
+        )
         file: Any = self._stack.enter_context(self._partial.open("wb"))
         if self.path.suffix == ".gz":
             file = self._stack.enter_context(gzip.GzipFile("", "wb", 6, file, 0))
@@ -95,11 +102,15 @@ class SubmissionWriter:
             raise UsageError(f"There is no folder {str(self.path.parent)!r} to write into.")
         if self.path.is_dir():
             raise UsageError(f"{str(self.path)!r} is a folder.", "Name a file.")
-        endings = _NOT_TABLES if isinstance(self.task.submission, TableForm) else _NOT_ARCHIVES
+        form = self.task.submission
+        endings = _NOT_ARCHIVES if isinstance(form, ArchiveForm) else _NOT_TABLES
+        if isinstance(form, ResultsForm):
+            endings = (_NOT_TABLES | {".csv"}) - {".json"}
         if self.path.suffix.lower() in endings:
             raise UsageError(
                 f"{self.path.name!r} would not be what its ending says.",
-                "Tables are written as .csv or .csv.gz (`segjudge convert` makes Parquet), pictures as .zip.",
+                "Tables are written as .csv or .csv.gz (`segjudge convert` makes Parquet), pictures as .zip, "
+                "COCO's results as .json or .json.gz.",
             )
 
     def __exit__(
@@ -131,8 +142,8 @@ class SubmissionWriter:
         """Write one image's masks; what `masks` may be depends on the task.
 
         Instances (WAD, Data Science Bowl): booleans (N, H, W), a list of (H, W), a label map (H, W) of
-        integers (WAD: class · 1000 + instance), `Masks`, or `Instances`; WAD also wants `class_ids` unless
-        the label map or the instances name them, and takes `confidences` (1 where not given).
+        integers (WAD: class · 1000 + instance), `Masks`, or `Instances`; WAD and COCO want `class_ids` unless
+        the label map or the instances name them, and take `confidences` (1 where not given).
         One mask per class (BaDLAD): booleans (C, H, W) in the order of the task's classes, a mapping of
         class id to (H, W), or `Instances`; what is left out is empty. One mask (emoji): booleans (H, W).
         Tensors and whatever else has `__array__` count as arrays. An instance without a pixel is no
@@ -201,7 +212,7 @@ class SubmissionWriter:
         for text, area, class_id, confidence in zip(
             self._texts(masks), masks.areas.tolist(), classes, certain, strict=True
         ):
-            if area:
+            if area or isinstance(self.task.submission, ResultsForm):  # COCO counts an empty mask, too
                 cells = {"class": str(class_id), "confidence": confidence, "pixel-count": str(area)}
                 self._row({"image": image, **cells, "runs": text})
 
@@ -239,7 +250,7 @@ class SubmissionWriter:
             raise MaskError(
                 f"{len(masks)} masks, {len(named)} classes and {len(values)} confidences were given."
             )
-        strangers = sorted(set(named) - set(self.task.classes)) if classed else []
+        strangers = sorted(set(named) - set(self.task.classes)) if classed and self.task.classes else []
         if strangers:
             raise MaskError(f"{strangers[0]} is no class of this task: {list(self.task.classes)}.")
         if not all(map(math.isfinite, values)):
@@ -248,6 +259,8 @@ class SubmissionWriter:
 
     def _texts(self, masks: Masks) -> list[str]:
         form = self.task.submission
+        if isinstance(form, ResultsForm):
+            return run_lengths(masks)
         return form.rle.encode_masks(masks) if isinstance(form, TableForm) and len(masks) else []
 
     def _row(self, cells: Mapping[str, str]) -> None:

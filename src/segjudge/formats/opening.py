@@ -11,6 +11,7 @@ import re
 import shutil
 import sys
 import threading
+import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -20,7 +21,6 @@ from segjudge.findings import Where
 
 if TYPE_CHECKING:
     import gzip
-    import tempfile
     from collections.abc import Callable, Iterator
 
     from segjudge.findings import Collector
@@ -57,7 +57,7 @@ class Workspace:
     """A folder for temporary files that goes when the last reader has gone."""
 
     def __init__(self) -> None:
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: Path | None = None
         self._count = 0
 
     def new_file(self) -> Path:
@@ -65,18 +65,17 @@ class Workspace:
         if self._folder is None:
             import tempfile  # noqa: PLC0415 - most files are read where they lie
 
-            self._folder = tempfile.TemporaryDirectory(prefix="segjudge-", ignore_cleanup_errors=True)
+            self._folder = Path(tempfile.mkdtemp(prefix="segjudge-"))
+            # Unlike `__del__`, this also serves a workspace that goes in a cycle, or at the very end.
+            self._remove = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._count += 1
-        return Path(self._folder.name) / f"{self._count}.tmp"
+        return self._folder / f"{self._count}.tmp"
 
     def close(self) -> None:
         """Remove every file."""
         if self._folder is not None:
-            self._folder.cleanup()
+            self._remove()
             self._folder = None
-
-    def __del__(self) -> None:
-        self.close()
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from segjudge.findings import Collector
+    from segjudge.formats.opening import ByteFile
     from segjudge.images import Images
     from segjudge.instances import Instances
 
@@ -34,8 +35,9 @@ class Entries:
 
     image: Integers  # (R,) place among the source's images
     class_ids: Integers  # (R,) -1 where the row names none that can be read
-    rows: Integers  # (R,) line of the file
+    rows: Integers  # (R,) line of the file, or place in its list
     empty: NDArray[np.bool_]  # (R,) the row says that there is no mask
+    unit: Literal["row", "entry"] = "row"  # what `rows` count: lines from 1, or entries of a list from 0
 
 
 class Reading(Protocol):
@@ -47,8 +49,13 @@ class Reading(Protocol):
 
 
 @runtime_checkable
-class Divisible(Protocol):
+class Divisible(Reading, Protocol):
     """A source that gives away some images with what it knows of them, and nothing else."""
+
+    @property
+    def files(self) -> Sequence[ByteFile]:
+        """What it reads from; nothing where it holds all bytes itself."""
+        ...
 
     def part(self, places: Integers, *, carried: bool) -> Reading:
         """These images alone, numbered anew from 0; carried, with the bytes of their masks."""

@@ -266,7 +266,7 @@ def _check_groups(order: Integers, groups: Integers, masks: int) -> None:
         raise ValueError("order names a mask that is not there")
 
 
-def _shared_pixels(a_starts: Integers, a_stops: Integers, b_starts: Integers, b_stops: Integers) -> int:
+def shared_pixels(a_starts: Integers, a_stops: Integers, b_starts: Integers, b_stops: Integers) -> int:
     """Pixels that two sorted, disjoint sets of runs share: of every run of a, what b covers up to its ends."""
     covered = np.concatenate([[0], np.cumsum(b_stops - b_starts)])
 
@@ -336,7 +336,7 @@ def overlap_pairs(
             mine = slice(a_indptr[a], a_indptr[a + 1])
             for b in others[meets]:
                 theirs = slice(b_indptr[b], b_indptr[b + 1])
-                shared = _shared_pixels(a_starts[mine], a_stops[mine], b_starts[theirs], b_stops[theirs])
+                shared = shared_pixels(a_starts[mine], a_stops[mine], b_starts[theirs], b_stops[theirs])
                 if shared:
                     pairs.append((a, b, shared))
     return np.array(pairs, np.int64).reshape(-1, 3)

@@ -37,6 +37,11 @@ class AveragePrecisionTally(Tally):
     truth_image: Integers  # (M,)
     truth_class_ids: Integers  # (M,)
 
+    tables: ClassVar[tuple[tuple[str, ...], ...]] = (
+        ("image", "class_ids", "confidences", "hits", "dropped", "rows"),
+        ("truth_image", "truth_class_ids"),
+    )
+
 
 @dataclass(frozen=True, slots=True)
 class AveragePrecision:

@@ -28,6 +28,8 @@ class ImagePrecisionTally(Tally):
     predictions: Integers  # (N,)
     tp: Integers  # (N, T) true positives at each threshold
 
+    tables: ClassVar[tuple[tuple[str, ...], ...]] = (("image", "truths", "predictions", "tp"),)
+
 
 @dataclass(frozen=True, slots=True)
 class ImagePrecision:

@@ -30,6 +30,8 @@ class OverlapTally(Tally):
     truth: Integers  # (N,)
     predicted: Integers  # (N,)
 
+    tables: ClassVar[tuple[tuple[str, ...], ...]] = (("image", "class_ids", "shared", "truth", "predicted"),)
+
 
 @dataclass(frozen=True, slots=True)
 class Overlap:

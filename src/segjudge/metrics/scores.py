@@ -20,7 +20,7 @@ __all__ = ["Breakdown", "Metric", "Scores", "Tally", "mean"]
 Integers = NDArray[np.int64]
 
 #: The ways in which a score can be asked for in parts.
-Breakdown = frozenset({"class", "threshold", "image"})
+Breakdown = frozenset({"class", "threshold", "area", "image"})
 
 
 def mean(values: Iterable[float]) -> float | None:
@@ -42,14 +42,19 @@ class Scores:
     by_class: Mapping[int, float | None] = field(default_factory=dict)
     by_threshold: Mapping[Fraction, float | None] = field(default_factory=dict)
     by_image: Mapping[tuple[int, int], float | None] = field(default_factory=dict)  # (image, class or -1)
+    by_area: Mapping[str, float | None] = field(default_factory=dict)
+    metrics: Mapping[str, float | None] = field(default_factory=dict)  # other numbers that go by a name
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
     """What a metric has learnt from some images: columns that concatenate, in any order.
 
-    Subclasses add their columns as fields; all are arrays.
+    Subclasses add their columns as fields; all are arrays. `tables` says which columns belong together, the
+    first of each table being the places of the images.
     """
+
+    tables: ClassVar[tuple[tuple[str, ...], ...]]
 
     @classmethod
     def sum(cls, parts: Sequence[Self]) -> Self:
@@ -59,6 +64,16 @@ class Tally:
 
     def __add__(self, other: Self) -> Self:
         return type(self).sum([self, other])
+
+    def moved(self, places: Integers) -> Self:
+        """The tally with image i at `places[i]`; what belongs to an image moved to -1 is left out."""
+        columns: dict[str, NDArray[Any]] = {}
+        for image, *others in self.tables:
+            moved = places[getattr(self, image)]
+            kept = moved >= 0
+            columns[image] = moved[kept]
+            columns |= {name: getattr(self, name)[kept] for name in others}
+        return type(self)(**columns)
 
 
 class Metric(Protocol):
@@ -83,3 +98,4 @@ class Facts:
     classes: tuple[int, ...]  # class ids, () without classes
     images: Integers  # (N,) places of the images that are scored
     clips: Integers | None  # (all images,) the clip of each image, None if not known
+    ids: tuple[str, ...] = ()  # (all images,) the id of each image

@@ -4,13 +4,14 @@ A task file has the tables `[classes]`, `[ignored]`, `[submission]`, `[truth]`, 
 The fields of the dataclasses are its options: an unknown key fails, and so does a missing one.
 """
 
-from segjudge.task.forms import ArchiveForm, TableForm, TruthForm
+from segjudge.task.forms import ArchiveForm, ResultsForm, TableForm, TruthForm
 from segjudge.task.loading import builtin_ids, load_task
 from segjudge.task.model import Task
 from segjudge.task.options import decimal_text
 
 __all__ = [
     "ArchiveForm",
+    "ResultsForm",
     "TableForm",
     "Task",
     "TruthForm",

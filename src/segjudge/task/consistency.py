@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 
 from segjudge.errors import MaskError
 from segjudge.matching import MOST_THRESHOLDS
-from segjudge.task.forms import ArchiveForm, Role, TableForm
+from segjudge.task.forms import ArchiveForm, ResultsForm, Role, TableForm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,19 +24,30 @@ _IMAGE_ROLES = frozenset({"image", "image-class"})
 
 def check_task(task: Task) -> None:
     """Raise ValueError where two options contradict each other."""
-    for columns in (task.submission.columns, task.truth.columns):
-        _check_columns(columns, "file" if isinstance(task.submission, ArchiveForm) else "runs")
+    if isinstance(task.submission, ResultsForm):
+        _check_results(task)
+    else:
+        for columns in (task.submission.columns, task.truth.columns):
+            _check_columns(columns, "file" if isinstance(task.submission, ArchiveForm) else "runs")
     roles = set(task.submission.columns.values())
     lacking = task.metric.needs - roles - ({"image"} if "image-class" in roles else set())
     if lacking:
         raise ValueError(f"the metric needs a column with the role {min(lacking)}")
-    if roles & {"image-class", "class"} and not task.classes:
+    if roles & {"image-class", "class"} and not task.classes and not isinstance(task.submission, ResultsForm):
         raise ValueError("[classes] is empty, but a column names classes")
     if "confidence" not in roles and task.submission.missing is None:
         raise ValueError("[submission] lacks missing: what to do with an image that has no row")
     if isinstance(task.submission, TableForm):
         _check_dialect(task.submission)
     _check_metric(task.metric)
+
+
+def _check_results(task: Task) -> None:
+    truth = task.truth
+    if task.classes or task.ignored:
+        raise ValueError("[classes] and [ignored] stand in the truth where the form is coco")
+    if truth.columns or truth.label_map or truth.mask_folders or truth.image_key:
+        raise ValueError("[truth] has no options where the form is coco: the truth is an annotations file")
 
 
 def _check_columns(columns: Mapping[str, str], content: str) -> None:

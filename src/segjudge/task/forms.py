@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - read at run time: a field's type is its grammar
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 if TYPE_CHECKING:
     from segjudge.codecs import Rle
 
-__all__ = ["ArchiveForm", "Role", "TableForm", "TruthForm"]
+__all__ = ["ArchiveForm", "ResultsForm", "Role", "TableForm", "TruthForm"]
 
 GIGABYTE = 1 << 30
 
@@ -63,10 +63,27 @@ class ArchiveForm:
 
 
 @dataclass(frozen=True, slots=True)
+class ResultsForm:
+    """A submission that is a list of results in COCO's JSON; the truth is an annotations file, with its classes."""
+
+    max_unpacked: int = 8 * GIGABYTE
+
+    columns: ClassVar[Mapping[str, str]] = {
+        "image_id": "image",
+        "category_id": "class",
+        "score": "confidence",
+        "segmentation": "runs",
+    }
+    order: ClassVar[Literal["column"]] = "column"
+    missing: ClassVar[None] = None  # an image without results has no prediction
+    settable = ("max_unpacked",)
+
+
+@dataclass(frozen=True, slots=True)
 class TruthForm:
     """The forms in which a host may give the truth."""
 
-    columns: Mapping[str, str]  # of a table; Height and Width may follow
+    columns: Mapping[str, str] = field(default_factory=dict)  # of a table; Height and Width may follow
     label_map: Literal["class-instance", "instance"] | None = None
     mask_folders: bool = False  # a folder per image with masks/*.png
     image_key: Literal["id", "file_name"] | None = None  # of COCO annotations

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from segjudge.errors import TaskError, UsageError
 from segjudge.metrics import METRICS, Metric
 from segjudge.task.consistency import check_task
-from segjudge.task.forms import ArchiveForm, TableForm, TruthForm
+from segjudge.task.forms import ArchiveForm, ResultsForm, TableForm, TruthForm
 from segjudge.task.model import Task
 from segjudge.task.options import coerced, instance, no_strangers
 
@@ -78,7 +78,11 @@ def _built(data: dict[str, Any], text: str) -> Task:
             raise ValueError(f"the table [{name}] is missing")  # noqa: TRY004 - every fault of a task file is one kind
     submission = dict(data["submission"])
     form = submission.pop("form", None)
-    forms: dict[str, type[TableForm | ArchiveForm]] = {"table": TableForm, "archive": ArchiveForm}
+    forms: dict[str, type[TableForm | ArchiveForm | ResultsForm]] = {
+        "table": TableForm,
+        "archive": ArchiveForm,
+        "coco": ResultsForm,
+    }
     if form not in forms:
         raise ValueError(f"[submission] form must be one of {', '.join(forms)}, it is {form!r}")
     options = dict(data["metric"])

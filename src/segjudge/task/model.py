@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 from segjudge.errors import UsageError
 from segjudge.metrics import Metric, Overlap
 from segjudge.task.consistency import check_task
-from segjudge.task.forms import ArchiveForm, TableForm, TruthForm
+from segjudge.task.forms import ArchiveForm, ResultsForm, TableForm, TruthForm
 from segjudge.task.options import coerced, described, from_text, shown
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Task:
     title: str
     classes: Mapping[int, str]
     ignored: Mapping[int, int]  # value of the truth to the class whose group it is; 0: every class
-    submission: TableForm | ArchiveForm
+    submission: TableForm | ArchiveForm | ResultsForm
     truth: TruthForm
     metric: Metric
     words: Mapping[str, str]
@@ -60,12 +60,17 @@ class Task:
     @property
     def order(self) -> Literal["row", "column"]:
         """The order in which this task's masks are kept."""
-        return self.submission.order if isinstance(self.submission, TableForm) else "row"
+        return "row" if isinstance(self.submission, ArchiveForm) else self.submission.order
 
     @property
     def semantic(self) -> bool:
         """Whether a mask is all of a class in an image, not an instance of it."""
         return bool(self.classes) and isinstance(self.metric, Overlap)
+
+    @property
+    def ranked(self) -> bool:
+        """Whether predictions have confidences; an image without any then needs no row."""
+        return "confidence" in self.metric.needs
 
     @property
     def joined(self) -> bool:
@@ -85,6 +90,10 @@ class Task:
         """SHA-256 of the task file's text and of the settings in force."""
         text = self.source + "\n" + repr(sorted(self.settings.items()))
         return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+    def row_id(self, image_id: str, class_id: int) -> str:
+        """The id of a row as a submission writes it."""
+        return f"{image_id}_{class_id}" if self.semantic else image_id
 
     def choices(self, name: str) -> str:
         """What a setting may be, in words."""

@@ -107,7 +107,7 @@ def described(hint: Any) -> str:  # noqa: ANN401
     if origin is Literal:
         return ", ".join(map(str, get_args(hint)))
     if origin is tuple:
-        return "a list of numbers"
+        return "a list of tables" if dataclasses.is_dataclass(get_args(hint)[0]) else "a list of numbers"
     names = {bool: "true, false", int: "a whole number", str: "a text", Fraction: "a number"}
     return names.get(hint, "a table")
 
@@ -115,7 +115,10 @@ def described(hint: Any) -> str:  # noqa: ANN401
 def shown(value: Any) -> Any:  # noqa: ANN401
     """A setting as `show` and the JSON give it: thresholds as shortest decimals."""
     if isinstance(value, tuple):
-        return [decimal_text(item) for item in value]
+        return [
+            decimal_text(item) if isinstance(item, Fraction) else item if isinstance(item, int) else str(item)
+            for item in value
+        ]
     return value
 
 

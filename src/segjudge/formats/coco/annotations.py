@@ -14,7 +14,7 @@ from segjudge.formats.coco import fields
 from segjudge.formats.coco.fields import Fault
 from segjudge.formats.coco.stream import JsonFault, read_lists
 from segjudge.masks import Masks
-from segjudge.polygons import FARTHEST, Rings, upsampled, within_reach
+from segjudge.polygons import Rings, upsampled, within_reach
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -191,12 +191,7 @@ class _Reading:
         return class_id
 
     def _fault(self, place: str, entry: int, fault: Fault, image: str | None = None) -> None:
-        if not self.findings.wants(fault.code):
-            self.findings.count(fault.code, level=fault.level)
-            return
-        where = Where(file=self.label, entry=entry, column=f"{place}.{fault.field}".rstrip("."), image=image)
-        subject = f"`{fault.field}` of {place}[{entry}]" if fault.field else f"{place}[{entry}]"
-        self.findings.add(fault.code, where, f"{subject} {fault.reason}", fault.advice, level=fault.level)
+        fields.tell(self.findings, self.label, place, entry, fault, image)
 
     # ---------------------------------------------------------------------------------- all of them
 
@@ -222,11 +217,7 @@ class _Reading:
                 self._far(owner, float(coordinates[place]))
 
     def _far(self, owner: int, coordinate: float) -> None:
-        if np.isfinite(coordinate):
-            reason = f"holds the coordinate {coordinate:g}; {FARTHEST} pixels from the image is the farthest."
-            fault = Fault("rle-out-of-bounds", "segmentation", reason, "Coordinates are pixels, x before y.")
-        else:
-            fault = Fault("bad-type", "segmentation", f"holds {coordinate}, which is no number.")
+        fault = fields.far_fault(coordinate)
         self._fault("annotations", self.entries[owner], fault)
 
     def finished(self) -> Annotations:

@@ -2,21 +2,53 @@
 
 from __future__ import annotations
 
+import json
+import math
 from array import array
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from segjudge.codecs import CocoRle, counts_from_text
 from segjudge.errors import MaskError
+from segjudge.findings import Where
+from segjudge.kernels import Kind
 from segjudge.polygons import FARTHEST
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from segjudge.findings import Level
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from segjudge.findings import Collector, Level
     from segjudge.masks import Masks
 
-__all__ = ["Fault", "check_class_name", "drawing", "integer", "side", "stem", "text_id"]
+__all__ = [
+    "MOST_CLASSES",
+    "Fault",
+    "Written",
+    "box_area",
+    "check_class_name",
+    "class_id",
+    "class_name",
+    "confidence",
+    "drawing",
+    "far_fault",
+    "flag",
+    "integer",
+    "number",
+    "shown",
+    "side",
+    "stem",
+    "tell",
+    "tell_each",
+    "text_id",
+    "written",
+]
+
+#: Class ids are whole numbers below this: two of them, and a place, fit 64 bits.
+MOST_CLASSES = 1 << 31
 
 _SHOWN = 40
 _NUMBERS = frozenset({int, float})
@@ -37,6 +69,46 @@ class Fault(Exception):  # noqa: N818 - it ends the reading of one entry, and be
         self.advice = advice
         self.level = level
 
+    def plain(self) -> Fault:
+        """The same, to be kept: without the frames in which it arose, which would live as long."""
+        return Fault(self.code, self.field, self.reason, self.advice, level=self.level)
+
+
+def tell(
+    findings: Collector, label: str, place: str, entry: int, fault: Fault, image: str | None = None
+) -> None:
+    """Add a fault to the findings; `place` is the name of the entry's list, empty where the file is one."""
+    if not findings.wants(fault.code):
+        findings.count(fault.code, level=fault.level)
+        return
+    owner = f"{place}[{entry}]" if place else f"result {entry}"
+    column = ".".join(part for part in (place, fault.field) if part)
+    subject = f"`{fault.field}` of {owner}" if fault.field else owner[0].upper() + owner[1:]
+    findings.add(
+        fault.code,
+        Where(file=label, entry=entry, column=column or None, image=image),
+        f"{subject} {fault.reason}",
+        fault.advice,
+        level=fault.level,
+    )
+
+
+def tell_each(
+    findings: Collector,
+    label: str,
+    place: str,
+    entries: NDArray[np.int64],
+    fault: Callable[[int], Fault],
+    image: Callable[[int], str | None] = lambda _: None,
+) -> None:
+    """Add a fault for each of these entries, all of one code; those that are not kept are counted."""
+    for at, entry in enumerate(entries.tolist()):
+        found = fault(at)
+        if not findings.wants(found.code):
+            findings.count(found.code, len(entries) - at, level=found.level)
+            return
+        tell(findings, label, place, entry, found, image(at))
+
 
 def given(item: Any, field: str) -> Any:  # noqa: ANN401 - JSON holds anything
     """The field's value."""
@@ -53,6 +125,59 @@ def integer(item: Any, field: str) -> int:  # noqa: ANN401
     if type(value) is not int:
         raise Fault("bad-type", field, f"is {shown(value)}, not a whole number.")
     return value
+
+
+def class_id(item: Any, field: str) -> int:  # noqa: ANN401
+    """A class's number."""
+    value = integer(item, field)
+    if not 0 <= value < MOST_CLASSES:
+        raise Fault("bad-type", field, f"is {shown(value)}; numbers of classes are 0 to {MOST_CLASSES - 1}.")
+    return value
+
+
+def class_name(item: Mapping[str, Any], class_id: int) -> str:
+    """A class's name, its number where there is none that can be shown."""
+    name = item.get("name")
+    return name if isinstance(name, str) and name and _printable(name) else str(class_id)
+
+
+def number(item: Any, field: str, code: str = "bad-type") -> float:  # noqa: ANN401
+    """A finite number."""
+    value = given(item, field)
+    try:
+        found = float(value) if type(value) in _NUMBERS else math.nan
+    except OverflowError:
+        found = math.inf
+    if not math.isfinite(found):
+        raise Fault(code, field, f"is {shown(value)}, no finite number.")
+    return found
+
+
+def confidence(item: Any, field: str) -> float:  # noqa: ANN401
+    """A prediction's confidence."""
+    return number(item, field, "bad-confidence")
+
+
+def flag(item: Any, field: str) -> bool:  # noqa: ANN401
+    """Whether a mark is set, as 0, 1, false or true; one that is not there is not."""
+    value = item.get(field, 0)
+    if not isinstance(value, int) or value not in {0, 1}:
+        raise Fault("bad-type", field, f"is {shown(value)}, neither 0 nor 1.")
+    return bool(value)
+
+
+def box_area(item: Any, field: str) -> float:  # noqa: ANN401
+    """The area of a box x, y, width, height."""
+    value = given(item, field)
+    if not isinstance(value, list) or len(value) != 4 or not _NUMBERS.issuperset(map(type, value)):
+        raise Fault("bad-type", field, f"is {shown(value)}, not [x, y, width, height].")
+    try:
+        sides = array("d", value)
+    except OverflowError:
+        sides = array("d", [math.inf])
+    if not all(map(math.isfinite, sides)):
+        raise Fault("bad-type", field, f"is {shown(value)}, with a side that is no finite number.")
+    return sides[2] * sides[3]
 
 
 def text_id(item: Any, field: str) -> str:  # noqa: ANN401
@@ -109,6 +234,35 @@ def drawing(item: Any, field: str) -> list[array[float]] | Masks:  # noqa: ANN40
     raise Fault("bad-type", field, f"is {shown(value)}, neither rings nor run lengths.", _RINGS)
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A mask as plain JSON, not looked into yet: what kind it is, its size, and where its counts lie."""
+
+    kind: Kind
+    size: tuple[int, int]
+    text: bytes
+    counts_begin: int
+    counts_end: int
+
+
+def written(item: Any, field: str) -> Written:  # noqa: ANN401
+    """A mask that is of the right form, whatever it holds."""
+    value = given(item, field)
+    if isinstance(value, list):
+        text = json.dumps(value).encode()
+        return Written(Kind.RINGS, (0, 0), text, 0, len(text))
+    if not isinstance(value, dict):
+        raise Fault("bad-type", field, f"is {shown(value)}, neither rings nor run lengths.", _RINGS)
+    height, width = _size(value, field)
+    counts = value["counts"]
+    head = f'{{"size": [{height}, {width}], "counts": '.encode()
+    body = json.dumps(counts).encode()
+    text = head + body + b"}"
+    if isinstance(counts, str):
+        return Written(Kind.TEXT, (height, width), text, len(head) + 1, len(head) + len(body) - 1)
+    return Written(Kind.LIST, (height, width), text, len(head), len(head) + len(body))
+
+
 def _rings(value: list[Any], field: str) -> list[array[float]]:
     if not value:
         raise Fault("missing-field", field, "is empty.", _RINGS)
@@ -129,7 +283,16 @@ def _rings(value: list[Any], field: str) -> list[array[float]]:
     return rings
 
 
-def _mask(value: dict[str, Any], field: str) -> Masks:
+def far_fault(coordinate: float) -> Fault:
+    """What is said of a coordinate that is no place."""
+    if not math.isfinite(coordinate):
+        return Fault("bad-type", "segmentation", f"holds {coordinate}, which is no number.")
+    reason = f"holds the coordinate {coordinate:g}; {FARTHEST} pixels from the image is the farthest."
+    return Fault("rle-out-of-bounds", "segmentation", reason, "Coordinates are pixels, x before y.")
+
+
+def _size(value: dict[str, Any], field: str) -> tuple[int, int]:
+    """The size of run lengths, whose counts are a list or a text."""
     for key in ("size", "counts"):
         if key not in value:
             raise Fault("missing-field", field, f"has no `{key}`.", _RUNS)
@@ -142,14 +305,20 @@ def _mask(value: dict[str, Any], field: str) -> Masks:
         raise Fault("bad-type", field, f"has the size {shown(size)}, not [height, width].", _RUNS)
     if not isinstance(counts, (list, str)):
         raise Fault("bad-type", field, f"has as counts {shown(counts)}, neither list nor text.", _RUNS)
+    return size[0], size[1]
+
+
+def _mask(value: dict[str, Any], field: str) -> Masks:
+    height, width = _size(value, field)
+    counts = value["counts"]
     try:
         numbers = counts_from_text(counts) if isinstance(counts, str) else counts
     except MaskError as error:
         raise Fault(
             "rle-not-integer", field, f"has counts that cannot be read: {error.message}", _RUNS
         ) from error
-    _check_counts(numbers, size[0] * size[1], field)
-    return CocoRle().decode({"size": size, "counts": numbers})
+    _check_counts(numbers, height * width, field)
+    return CocoRle().decode({"size": [height, width], "counts": numbers})
 
 
 def _check_counts(counts: list[Any], pixels: int, field: str) -> None:

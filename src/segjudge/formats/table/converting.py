@@ -22,6 +22,7 @@ from segjudge.findings import Collector, Where
 from segjudge.formats.opening import Workspace, existing, plain_file
 from segjudge.formats.table.reading import open_any_text
 from segjudge.formats.table.text import QuotedText, TextTable, rewritten
+from segjudge.task import ResultsForm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -61,8 +62,11 @@ def convert_table(
     """Write the table as Parquet (target `.parquet`) or CSV, sorted by image; the number of rows.
 
     Cells stay what they are, so a score from either is the same to the last bit. Raises SubmissionError
-    if the file is no table of this task, or holds something that is no number where one must be.
+    if the file is no table of this task, or holds something that is no number where one must be, and
+    UsageError where submissions are no tables.
     """
+    if isinstance(task.submission, ResultsForm):
+        raise UsageError(f"Submissions of {task.id} are no tables, so there is nothing to convert.")
     workspace, findings = Workspace(), Collector()
     label = "standard input" if str(source) == "-" else Path(source).name
     records = _indexed(task, existing(source, workspace), label, findings, workspace)

@@ -89,6 +89,12 @@ class TableSource:
         vars(self).update(state)
         self._local = threading.local()
 
+    @property
+    def files(self) -> tuple[ByteFile, ...]:
+        """See `Divisible`."""
+        file = self.table.text.file
+        return (file,) if isinstance(file, ByteFile) else ()
+
     def weights(self) -> Integers:
         """Bytes of text of each image's masks."""
         sizes = self.table.ends - self.table.begins + _ROW_COST
