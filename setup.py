@@ -10,7 +10,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 # Auto-vectorisation helps the kernels, reordering of arithmetic would not: no -ffast-math.
-FLAGS = [] if sys.platform == "win32" else ["-O3", "-ffp-contract=off"]
+FLAGS = [] if sys.platform == "win32" else ["-O3", "-ffp-contract=off", "-fno-inline-functions-called-once"]
 
 KERNELS = [
     Extension(f"segjudge.kernels.{name}", [f"src/segjudge/kernels/{name}.pyx"], extra_compile_args=FLAGS)

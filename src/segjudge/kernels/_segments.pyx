@@ -11,22 +11,9 @@ import numpy as np
 from libc.math cimport fabs, floor
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, qsort, realloc
-from libc.string cimport memchr, memcpy
+from libc.string cimport memchr, memcpy, memset
 
 from segjudge.kernels._cursor cimport OK, Cursor, blank, integer, number
-
-cdef extern from *:
-    """
-    #if defined(_MSC_VER) && !defined(__clang__)
-    #include <intrin.h>
-    static inline int segjudge_lowest(uint64_t value) {
-        unsigned long place; _BitScanForward64(&place, value); return (int) place;
-    }
-    #else
-    static inline int segjudge_lowest(uint64_t value) { return __builtin_ctzll(value); }
-    #endif
-    """
-    int segjudge_lowest(uint64_t value) noexcept nogil
 
 cdef enum:
     TEXT = 1
@@ -35,9 +22,13 @@ cdef enum:
     READ = 0
     UNREAD = 1
     NO_ROOM = 2
+    ODD_COUNTS = 3
+    GOES_ON = 32  # the bit that says that a number goes on
+    PAD = 16  # zeros on both sides of the bits
     SCALE = 5  # points to a pixel, as pycocotools upsamples
     MIDDLE = 2  # the point behind which a pixel's middle lies
     FARTHEST = 1 << 20
+    LONGEST = 1 << 22  # signs of a text that is read here
     MOST_CROSSINGS = 1 << 26  # of one ring
     MOST_STEPS = 64  # of a crossing to its place, on average: beyond, other ways to sort are faster
 
@@ -49,6 +40,8 @@ cdef struct Scratch:
     # Growing memory of one call; each with its room.
     uint8_t* text
     int64_t text_room
+    int32_t* values
+    int64_t value_room
     int32_t* corners
     int64_t corner_room
     int64_t* crossings
@@ -67,6 +60,8 @@ cdef struct Out:
     int64_t room
     int64_t runs
     int64_t area
+    int64_t* extent
+    bint measured
 
 
 def read_segments(
@@ -96,10 +91,11 @@ def read_segments(
         return masks
     scratch.text = NULL
     scratch.corners = NULL
+    scratch.values = NULL
     scratch.crossings = scratch.sorted = scratch.heads = NULL
     scratch.runs = NULL
     scratch.text_room = scratch.corner_room = scratch.crossing_room = scratch.sorted_room = 0
-    scratch.head_room = scratch.run_room = 0
+    scratch.head_room = scratch.run_room = scratch.value_room = 0
     cdef int64_t done = first
     cdef const uint8_t* base = &text[0] if size else NULL
     cdef int64_t* all_starts = &starts[0] if room else NULL
@@ -112,8 +108,12 @@ def read_segments(
             out.stops = all_stops + indptr[done]
             out.room = room - indptr[done]
             out.runs = out.area = 0
+            out.extent = &extents[done, 0]
+            out.measured = False
             if kinds[done] == TEXT:
-                state = _from_text(base + begins[done], base + ends[done], height * width, &scratch, &out)
+                state = _from_text(
+                    base + begins[done], base + ends[done], height, height * width, &scratch, &out
+                )
             elif kinds[done] == LIST:
                 state = _from_list(base + begins[done], base + ends[done], height * width, &out)
             elif kinds[done] == RINGS:
@@ -127,9 +127,11 @@ def read_segments(
                 out.runs = out.area = 0
             indptr[done + 1] = indptr[done] + out.runs
             areas[done] = out.area
-            _measure(&out, height, &extents[done, 0])
+            if not out.measured:
+                _measure(&out, height, &extents[done, 0])
             done += 1
         free(scratch.text)
+        free(scratch.values)
         free(scratch.corners)
         free(scratch.crossings)
         free(scratch.sorted)
@@ -231,66 +233,174 @@ cdef int _from_list(const uint8_t* begin, const uint8_t* end, int64_t pixels, Ou
 
 
 cdef int _from_text(
-    const uint8_t* begin, const uint8_t* end, int64_t pixels, Scratch* scratch, Out* out
+    const uint8_t* begin, const uint8_t* end, int64_t height, int64_t pixels, Scratch* scratch, Out* out
 ) noexcept nogil:
-    """COCO's compressed text: five bits a sign, least first; from the third on differences to two before."""
-    cdef int64_t at = 0, number_of = 0, value, before = 0, last = 0, shift
-    cdef uint64_t bits
-    cdef uint8_t sign
+    """COCO's compressed text: five bits a sign, least first; from the third on differences to two before.
+
+    In passes that the compiler can widen: signs to bits, bits to numbers, numbers to runs.
+    """
+    cdef int64_t length = end - begin, numbers, i, at = 0, number_of = 0, count, before = 0, last = 0
+    cdef uint8_t* bits
+    cdef int32_t* values
+    cdef void* memory
     cdef int state
-    if begin < end and memchr(begin, b'\\', end - begin) != NULL:
-        begin = _unescaped(begin, &end, scratch)
-        if begin == NULL:
-            return UNREAD
-    while begin < end:
-        bits = 0
-        shift = 0
-        while True:
-            if begin == end or shift == 50:
-                return UNREAD
-            sign = begin[0] - 48
-            begin += 1
-            if sign > 63:
-                return UNREAD
-            bits |= (<uint64_t> (sign & 31)) << shift
-            shift += 5
-            if sign < 32:
-                break
-        value = (<int64_t> (bits << (64 - shift))) >> (64 - shift)
-        if number_of > 2:
-            value += before
+    if length > LONGEST:
+        return UNREAD
+    memory = _reserved(scratch.text, &scratch.text_room, length + 2 * PAD, 1)
+    if memory == NULL:
+        return UNREAD
+    scratch.text = <uint8_t*> memory
+    memory = _reserved(scratch.values, &scratch.value_room, length + PAD, sizeof(int32_t))
+    if memory == NULL:
+        return UNREAD
+    scratch.values = values = <int32_t*> memory
+    bits = scratch.text + PAD
+    length = _bits(begin, end, bits)
+    numbers = _numbers(bits, length, values) if length >= 0 else -1
+    if numbers < 0:
+        return UNREAD
+    if out.room < numbers // 2:
+        return NO_ROOM
+    if height > 0 and numbers > 1:
+        state = _from_numbers(values, numbers, height, pixels, out)
+        if state != ODD_COUNTS:
+            return state
+        out.runs = out.area = 0
+    for i in range(numbers):
+        count = values[i] + (before if i > 2 else 0)
         before = last
-        last = value
-        state = _count(out, &at, &number_of, value, pixels)
+        last = count
+        state = _count(out, &at, &number_of, count, pixels)
         if state != READ:
             return state
     return READ if at == pixels else UNREAD
 
 
-cdef const uint8_t* _unescaped(const uint8_t* begin, const uint8_t** end, Scratch* scratch) noexcept nogil:
-    """The text with one backslash for two; NULL where a backslash stands before another sign."""
-    cdef int64_t length = end[0] - begin
-    cdef uint8_t* memory = <uint8_t*> _reserved(scratch.text, &scratch.text_room, length, 1)
-    cdef const uint8_t* stop = end[0]
+cdef int64_t _bits(const uint8_t* begin, const uint8_t* end, uint8_t* bits) noexcept nogil:
+    """The six bits of each sign, with zeros before and behind; how many signs, or -1 where one is foreign.
+
+    The one escape that counts have in JSON is that of the backslash.
+    """
     cdef const uint8_t* slash
-    cdef uint8_t* out
-    if memory == NULL:
-        return NULL
-    scratch.text = memory
-    out = memory
+    cdef uint8_t strange = 0, sign
+    cdef int64_t length, i
+    cdef uint8_t* at = bits
+    memset(bits - PAD, 0, PAD)
     while True:
-        slash = <const uint8_t*> memchr(begin, b'\\', stop - begin) if begin < stop else NULL
-        length = (stop if slash == NULL else slash) - begin
-        memcpy(out, begin, length)
-        out += length
+        slash = <const uint8_t*> memchr(begin, b'\\', end - begin) if begin < end else NULL
+        length = (end if slash == NULL else slash) - begin
+        for i in range(length):
+            sign = begin[i] - 48
+            strange |= sign
+            at[i] = sign
+        at += length
         if slash == NULL:
-            end[0] = out
-            return memory
-        if stop - slash < 2 or slash[1] != b'\\':
-            return NULL
-        out[0] = b'\\'
-        out += 1
+            break
+        if end - slash < 2 or slash[1] != b'\\':
+            return -1
+        at[0] = 92 - 48
+        at += 1
         begin = slash + 2
+    memset(at, 0, PAD)
+    return -1 if strange > 63 else at - bits
+
+
+cdef int64_t _numbers(const uint8_t* bits, int64_t length, int32_t* values) noexcept nogil:
+    """The numbers that the bits write; how many, or -1 where one is cut or has more than six signs."""
+    cdef int64_t i, last, numbers = 0
+    cdef int32_t value, more
+    cdef uint64_t word
+    if length and bits[length - 1] & GOES_ON:
+        return -1
+    # At each sign the number that would end there, were it of one sign or two.
+    for i in range(length):
+        value = ((<int32_t> bits[i] & 31) ^ 16) - 16
+        more = -(<int32_t> bits[i - 1] >> 5)
+        values[i] = value + (((value << 5) - value + (<int32_t> bits[i - 1] & 31)) & more)
+    # Longer ones are few: the first, the last, and where a column is left out.
+    i = 0
+    while i < length:
+        memcpy(&word, bits + i, 8)
+        word &= <uint64_t> 0x2020202020202020ULL
+        if not word & (word << 8) and not (word & GOES_ON and bits[i - 1] & GOES_ON):
+            i += 8
+            continue
+        while not (bits[i] & GOES_ON and bits[i - 1] & GOES_ON):
+            i += 1
+        while bits[i] & GOES_ON:
+            i += 1
+        value = ((<int32_t> bits[i] & 31) ^ 16) - 16
+        last = i - 1
+        while bits[last] & GOES_ON:
+            value = (value << 5) + (bits[last] & 31)
+            last -= 1
+        if i - last > 6:
+            return -1
+        values[i] = value
+        i += 1
+    for i in range(length):
+        values[numbers] = values[i]
+        numbers += bits[i] < GOES_ON
+    return numbers
+
+
+cdef int _from_numbers(
+    const int32_t* values, int64_t numbers, int64_t height, int64_t pixels, Out* out
+) noexcept nogil:
+    """Runs and their extent from two numbers at least; ODD_COUNTS where runs touch or are empty.
+
+    A count is held to less than 2^41, and there are fewer than 2^22, so that no sum overflows.
+    """
+    cdef int64_t runs = numbers // 2, k, gap, length, background = 0, start, stop, area, line, low, high
+    cdef int64_t wrong, least
+    cdef int64_t* starts = out.starts
+    cdef int64_t* stops = out.stops
+    gap = values[0]
+    length = values[1]
+    wrong = gap | length
+    least = length - 1
+    start = gap
+    stop = start + length
+    area = length
+    line = start // height * height
+    starts[0] = start
+    stops[0] = stop
+    low = start - line
+    high = stop - line
+    for k in range(1, runs):
+        background += values[2 * k]
+        length += values[2 * k + 1]
+        wrong |= background | length
+        least |= (background - 1) | (length - 1)
+        start = stop + background
+        stop = start + length
+        area += length
+        if start - line >= height:
+            line += height
+            if start - line >= height:
+                line = start // height * height
+        starts[k] = start
+        stops[k] = stop
+        low = min(low, start - line)
+        high = max(high, stop - line)
+    if wrong >> 41:
+        return UNREAD
+    if least < 0:
+        return ODD_COUNTS
+    if numbers & 1:
+        gap = values[numbers - 1] + (background if numbers > 3 else 0)
+        if gap < 0 or stop + gap != pixels:
+            return UNREAD
+    elif stop != pixels:
+        return UNREAD
+    out.runs = runs
+    out.area = area
+    out.extent[0] = out.starts[0] // height
+    out.extent[1] = (stop - 1) // height + 1
+    out.extent[2] = 0 if high > height else low
+    out.extent[3] = min(high, height)
+    out.measured = True
+    return READ
 
 
 # ---------------------------------------------------------------------------------------------- polygons

@@ -208,33 +208,30 @@ class _Text:
                 raise self.fault("lists or objects are nested too deep") from error
             except ValueError as error:
                 if _may_go_on(error, text):
-                    if broken is not None:
-                        raise broken from error
+                    if broken:
+                        raise _not_utf8(broken) from error
                     if not last or self._more():
                         length *= 4
                         continue
                 reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
                 self.at += _bytes(text, error.pos) if isinstance(error, json.JSONDecodeError) else 0
                 raise self.fault(reason) from error
-            if broken is None and len(text) - end < _LONGEST_TAIL and (not last or self._more()):
+            if not broken and len(text) - end < _LONGEST_TAIL and (not last or self._more()):
                 length *= 4
                 continue
             self.at += _bytes(text, end)
             return value
 
-    def _decoded(self, length: int) -> tuple[str, JsonFault | None]:
-        """So many bytes from here as text, fewer at the window's end, and what ends it if it is no UTF-8.
+    def _decoded(self, length: int) -> tuple[str, str]:
+        """So many bytes from here as text, fewer at the window's end, and why it ends if it is no UTF-8.
 
         A sign that is cut by the end is left out.
         """
         piece = bytes(self.window[self.at : min(self.at + length, self.end)])
         try:
-            return codecs.utf_8_decode(piece, "strict", False)[0], None  # noqa: FBT003 - it takes no keywords
+            return codecs.utf_8_decode(piece, "strict", False)[0], ""  # noqa: FBT003 - it takes no keywords
         except UnicodeDecodeError as error:
-            reason = f"The file is not UTF-8: {error.reason}."
-            return piece[: error.start].decode(), JsonFault(
-                "not-utf8", reason, "Write it with encoding='utf-8'."
-            )
+            return piece[: error.start].decode(), error.reason
 
     def _more(self) -> bool:
         """Move the window on; it grows by half of itself at least, so that a long value costs no more."""
@@ -266,13 +263,17 @@ class _Text:
         while self.end - self.at < _SHOWN and self._more():
             pass
         near, broken = self._decoded(_SHOWN)
-        if broken is not None and not near:
-            return broken
+        if broken and not near:
+            return _not_utf8(broken)
         return JsonFault(
             "bad-json",
             f"At byte {place} the file is no JSON: {reason}, before {near!r}.",
             "Write the file with json.dump, once.",
         )
+
+
+def _not_utf8(reason: str) -> JsonFault:
+    return JsonFault("not-utf8", f"The file is not UTF-8: {reason}.", "Write it with encoding='utf-8'.")
 
 
 def _may_go_on(error: ValueError, text: str) -> bool:
