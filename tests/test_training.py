@@ -432,6 +432,13 @@ def test_a_wrong_folder_is_status_2_and_says_what_was_looked_for(run, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_prediction_to_standard_output_is_refused_before_it_is_made(run, emoji):
+    outcome = segjudge("predict", "emoji", run.folder, emoji, "-o", "-", "--json")
+    assert outcome.status == 2
+    assert "Name a file" in outcome.json["error"]["advice"]
+    assert not Path("-").exists()
+
+
 def test_a_run_of_another_task_is_refused(run, sets, tmp_path):
     outcome = segjudge(
         "predict", "dsb-2018", run.folder, sets("dsb-2018"), "-o", tmp_path / "it.csv", "--json"

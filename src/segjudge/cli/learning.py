@@ -187,6 +187,8 @@ def predict(
     _need("predict", "Predicting", "skimage", "scipy")
     from segjudge.models.predicting import predict as run_prediction  # noqa: PLC0415
 
+    if target == "-":
+        raise UsageError("A prediction cannot go to standard output.", "Name a file: -o submission.csv")
     output = Output(as_json, quiet)
     loaded = load(task, settings)
     runs = [Path(path) for path in (run, *ensemble)]
