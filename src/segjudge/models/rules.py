@@ -98,7 +98,7 @@ def first_rules(task: Task, recipe: Recipe) -> Rules:
         return Rules((0.5,) * classes, (0,) * classes)
     if classes == 1:
         return Rules(groupings=(Grouping("watershed", share=0.5, peak=0.08, smallest=20, floor=0.0),))
-    return Rules(groupings=(Grouping("centres", share=0.5, peak=0.15, smallest=16, floor=0.05),) * classes)
+    return Rules(groupings=(Grouping("components", smallest=16),) * classes)
 
 
 def predicted(
