@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,4 +91,6 @@ def _line(text: str) -> str:
 
 
 if __name__ == "__main__":
+    if "--check" in sys.argv and PAGE.read_text(encoding="utf-8") != page():
+        sys.exit(f"{PAGE.name} is not what the commands say; run `python docs/generate_cli.py`.")
     PAGE.write_text(page(), encoding="utf-8")

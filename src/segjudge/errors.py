@@ -7,6 +7,7 @@
     ├── SubmissionError          the participant's submission is at fault; carries `.diagnosis`
     ├── MaskError                text or arrays that are no mask in the named encoding
     ├── ClusterError             the machines that were to share the work did not do it
+    ├── TrainingError            training cannot go on: the loss is no number
     └── MissingExtra             an optional library is not installed; names the pip command
 
 A participant's mistake never appears as anything but `SubmissionError` (or as findings).
@@ -26,6 +27,7 @@ __all__ = [
     "SegjudgeError",
     "SubmissionError",
     "TaskError",
+    "TrainingError",
     "TruthError",
     "UsageError",
 ]
@@ -90,6 +92,12 @@ class ClusterError(SegjudgeError):
     """The machines that were to share the work cannot be reached, or did not do it."""
 
     kind = "cluster"
+
+
+class TrainingError(SegjudgeError):
+    """Training cannot go on: the loss is no number."""
+
+    kind = "training"
 
 
 class MissingExtra(SegjudgeError, ImportError):  # noqa: N818 - the name says what is missing

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segjudge.datasets import open_dataset, split
-from segjudge.errors import SegjudgeError, UsageError
+from segjudge.errors import TrainingError, UsageError
 from segjudge.models.building import initialise
 from segjudge.models.inference import TorchRunner
 from segjudge.models.judging import Judge, write_manifest
@@ -35,19 +35,13 @@ if TYPE_CHECKING:
     from segjudge.models.recipes import Recipe
     from segjudge.task import Task
 
-__all__ = ["Progress", "TrainingError", "train"]
+__all__ = ["Progress", "train"]
 
 _WARM = 24  # steps in which the learning rate rises, and after which --minutes becomes steps
 _LEARNING = 0.85  # share of the minutes that goes into steps; the rest is validation
 _DECAY = 0.998  # of the running mean of weights
 _WEIGHT_DECAY = 1e-2
 _CLIP = 5.0  # norm of a step's gradient
-
-
-class TrainingError(SegjudgeError):
-    """Training cannot go on: the loss is no number."""
-
-    kind = "training"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +193,6 @@ class _Trainer:
                 )
         elif fabric.is_global_zero:
             self.run_folder.folder.mkdir(parents=True, exist_ok=True)
-            write_manifest(self.run_folder.manifest, dataset, validation)
             self.run_folder.write({
                 "plan": dataclasses.asdict(self.plan),
                 "recipe": dataclasses.asdict(self.recipe),
@@ -209,6 +202,8 @@ class _Trainer:
                 "fingerprint": fingerprint,
                 "images": {"learning": len(learning), "validation": len(validation)},
             })  # fmt: skip
+        if fabric.is_global_zero and not self.run_folder.manifest.is_file():
+            write_manifest(self.run_folder.manifest, dataset, validation)
         for note in dataset.notes:
             self._note(note)
         fabric.barrier()
