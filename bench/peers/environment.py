@@ -1,0 +1,109 @@
+"""The peers in an environment of their own, and what this machine is."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import venv
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+PEERS = (
+    "pycocotools",
+    "faster-coco-eval",
+    "hotcoco",
+    "ultrafast-pycocotools",
+    "vernier",
+    "rlemasklib",
+)
+OTHERS = ("numpy", "pandas", "matplotlib")
+
+_VERSIONS = """
+import importlib.metadata as m, json, sys
+print(json.dumps({n: m.version(n) for n in sys.argv[1:] if any(m.distributions(name=n))}))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """A Python with the peers, and which of them are there, in which version."""
+
+    python: str
+    versions: dict[str, str]
+    missing: dict[str, str]  # peer: the last line of why it could not be installed
+
+
+def prepared(folder: Path, *, fresh: bool) -> Environment:
+    """The environment in this folder; installs what is not there, and with `fresh` the newest of all."""
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    if not python.exists():
+        venv.create(folder, with_pip=True)
+    there = _versions(python)
+    missing = {}
+    for package in (*OTHERS, *PEERS):
+        if package in there and not fresh:
+            continue
+        command = [str(python), "-m", "pip", "install", "--quiet", "--upgrade", package]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            missing[package] = (done.stderr.strip().splitlines() or ["pip failed"])[-1]
+    return Environment(str(python), _versions(python), missing)
+
+
+def _versions(python: Path) -> dict[str, str]:
+    command = [str(python), "-c", _VERSIONS, *OTHERS, *PEERS]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def own_versions() -> dict[str, str]:
+    """segjudge's side."""
+    versions = {"Python": platform.python_version()}
+    for package in ("segjudge", "numpy"):
+        versions[package] = metadata.version(package)
+    return versions
+
+
+def machine() -> str:
+    """Processor, CPUs, memory, system and load in a sentence."""
+    parts = [f"{processor()}, {os.cpu_count()} CPUs"]
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        parts.append(f"{memory / 2**30:.0f} GiB of memory")
+    parts.append(f"{platform.system()} {platform.release()}")
+    return ", ".join(parts)
+
+
+def load() -> str:
+    """The load averages over 1, 5 and 15 minutes."""
+    if not hasattr(os, "getloadavg"):
+        return "unknown"
+    return ", ".join(f"{value:.1f}" for value in os.getloadavg())
+
+
+def processor() -> str:
+    path = Path("/proc/cpuinfo")
+    if path.exists():
+        for line in path.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def bandwidth(python: str) -> float:
+    """Bytes a second that one CPU reads from memory: a sum over numbers far beyond the cache, best of 7."""
+    code = (
+        "import numpy as np, time\n"
+        "a = np.ones(1 << 26, np.uint64)\n"
+        "best = 1e9\n"
+        "for _ in range(7):\n"
+        "    t = time.perf_counter(); a.sum(); best = min(best, time.perf_counter() - t)\n"
+        "print(a.nbytes / best)\n"
+    )
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
+OWN = sys.executable

@@ -1,0 +1,219 @@
+"""What is measured: COCO's files, the competitions' tables, encoding, and one image's masks."""
+
+import json
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import workloads
+from environment import OWN, Environment
+from measuring import BenchError, Job, Timing, answering, by_turns, say, usable, whole_process
+from workloads import BENCH, Pair
+
+sys.path.append(str(BENCH))
+import measure
+
+HERE = Path(__file__).parent
+SLOW = ("faster-coco-eval", "pycocotools")  # a round takes as long as all of the others'
+COCO_TOOLS = ("segjudge", "ultrafast-pycocotools", "vernier", "hotcoco", *SLOW)
+SEGJUDGE = [OWN, "-c", "from segjudge.cli import main; main()"]
+CLOSE = 1e-9
+
+
+@dataclass(slots=True)
+class Table:
+    """One table of the page: a row for each tool, every time beside segjudge's."""
+
+    title: str
+    pair: Pair | None = None
+    threads: int = 1
+    timings: dict[str, Timing] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    unit: float | None = None  # seconds that reading the files and counting newlines takes
+    peaks: bool = True
+    per: float = 1.0  # the times are those of so many things, such as images
+    kind: str = ""  # in process, from the shell …
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is measured."""
+
+    rounds: int
+    repeats: int
+    seed: int
+    threads: tuple[int, ...]
+
+
+def coco_command(tool: str, pair: Pair, threads: int, repeats: int, peers: Environment) -> list[str]:
+    python = OWN if tool == "segjudge" else peers.python
+    script = [python, str(HERE / "coco_tool.py"), tool]
+    return [*script, str(pair.truth), str(pair.submission), str(threads), str(repeats)]
+
+
+def shell_command(tool: str, pair: Pair, threads: int, peers: Environment) -> list[str]:
+    if tool != "segjudge":
+        return coco_command(tool, pair, threads, 0, peers)
+    return score_command(pair, threads)
+
+
+def score_command(pair: Pair, threads: int) -> list[str]:
+    files = [str(pair.truth), str(pair.submission)]
+    return [*SEGJUDGE, "score", pair.task, *files, "--json", "--workers", str(threads)]
+
+
+def coco(pair: Pair, effort: Effort, peers: Environment, *, shell: bool = True) -> list[Table]:
+    """In process and from the shell, for each number of threads; first all tools give the same numbers."""
+    say(pair.title)
+    once = {
+        tool: answering(coco_command(tool, pair, 1, 1, peers), 1, own=tool == "segjudge")
+        for tool in COCO_TOOLS
+        if tool == "segjudge" or tool in peers.versions
+    }
+    working, answers, refused = usable(once)
+    if "segjudge" in refused:
+        raise BenchError(f"{pair.title}: segjudge gives no score: {refused['segjudge']}")
+    apart = agreement({tool: answer["numbers"] for tool, answer in answers.items()}, pair.title)
+    notes = [f"All twelve numbers agree to {apart:.0e}." if apart else "All twelve numbers are equal."]
+    notes += [f"{tool} refuses these files ({reason})." for tool, reason in refused.items()]
+    tables = []
+    for threads in effort.threads:
+        jobs, rounds = {}, {}
+        for tool in working:
+            slow = tool in SLOW
+            command = coco_command(tool, pair, threads, 1 if slow else effort.repeats + 1, peers)
+            jobs[tool] = answering(command, threads, own=tool == "segjudge")
+            rounds[tool] = 1 if slow else effort.rounds
+        if "pycocotools" in jobs:  # it knows one thread only, and its check is its round
+            jobs["pycocotools"] = lambda: answers["pycocotools"]
+        timings = by_turns(jobs, rounds, effort.seed)
+        unit = measure.unit_seconds([str(pair.truth), str(pair.submission)])
+        tables.append(Table(pair.title, pair, threads, timings, notes, unit, kind="in process"))
+        if shell:
+            fast = [tool for tool in working if tool not in SLOW]
+            jobs = {
+                tool: whole_process(
+                    shell_command(tool, pair, threads, peers), threads, own=tool == "segjudge"
+                )
+                for tool in fast
+            }
+            timings = by_turns(jobs, effort.rounds * 2, effort.seed + 1)
+            tables.append(Table(pair.title, pair, threads, timings, [], unit, kind="from the shell"))
+        notes = []
+    return tables
+
+
+def agreement(numbers: dict[str, list], title: str) -> float:
+    """How far the tools' numbers are apart; BenchError where that is more than rounding."""
+    known = list(numbers.items())
+    first_tool, first = known[-1]
+    furthest = 0.0
+    for tool, values in known[:-1]:
+        for own, others in zip(values, first, strict=True):
+            if (own is None) != (others is None):
+                raise BenchError(f"{title}: {tool} and {first_tool} do not define the same numbers.")
+            if own is not None:
+                furthest = max(furthest, abs(own - others))
+        if furthest > CLOSE:
+            raise BenchError(f"{title}: {tool} and {first_tool} differ by {furthest}.")
+    return furthest
+
+
+def score_of(answer: dict) -> float:
+    """The score in either side's answer."""
+    return json.loads(answer["out"])["score"] if "out" in answer else answer["score"]
+
+
+def tables(
+    pair: Pair, sample: Pair, effort: Effort, peers: Environment, *, usual_rounds: int
+) -> Iterable[Table]:
+    """A competition's two CSV files: segjudge beside what people use, and beside a notebook on a sample."""
+    say(pair.title)
+    own = {
+        f"segjudge, {threads} thread{'s' * (threads > 1)}": whole_process(
+            score_command(pair, threads), threads, own=True
+        )
+        for threads in effort.threads
+    }
+    usual_name = "csv and numpy.fromstring" if pair.task == "wad-2018" else "pandas and numpy.fromstring"
+    usual = f"{usual_name}, pycocotools' IoU"
+    command = [peers.python, "-W", "ignore", str(HERE / "csv_usual.py"), pair.task]
+    jobs: dict[str, Job] = dict(own)
+    jobs[usual] = answering([*command, str(pair.truth), str(pair.submission)], 1, own=False)
+    rounds = {name: usual_rounds if name == usual else effort.rounds * 2 for name in jobs}
+    timings = by_turns(jobs, rounds, effort.seed)
+    notes = [_same_score(timings, pair.title)]
+    unit = measure.unit_seconds([str(pair.truth), str(pair.submission)])
+    yield Table(
+        pair.title,
+        pair,
+        0,
+        timings,
+        notes,
+        unit,
+        per=pair.images,
+        kind="segjudge whole, imports of peers left out",
+    )
+    command = [peers.python, "-W", "ignore", str(HERE / "csv_dense.py"), pair.task]
+    jobs = {"segjudge, 1 thread": whole_process(score_command(sample, 1), 1, own=True)}
+    name = "notebook with whole arrays"
+    jobs[name] = answering([*command, str(sample.truth), str(sample.submission)], 1, own=False)
+    timings = by_turns(jobs, {"segjudge, 1 thread": effort.rounds, name: 1}, effort.seed)
+    notes = [_same_score(timings, sample.title)]
+    yield Table(
+        sample.title,
+        sample,
+        0,
+        timings,
+        notes,
+        per=sample.images,
+        kind="segjudge whole, imports of peers left out",
+    )
+
+
+def _same_score(timings: dict[str, Timing], title: str) -> str:
+    scores = {name: score_of(timing.answer) for name, timing in timings.items()}
+    apart = max(scores.values()) - min(scores.values())
+    if apart > CLOSE:
+        raise BenchError(f"{title}: the scores differ: {scores}")
+    return f"The scores agree to {apart:.0e}." if apart else "The scores are equal."
+
+
+def masks(work: Path, effort: Effort, peers: Environment) -> Iterable[Table]:
+    """Encoding in both orders and at two sizes, and the IoU of one image's masks."""
+    for height, width, count in ((480, 640, 20), (2710, 3384, 2)):
+        path = workloads.masks(work, height, width, count)
+        for order in ("column", "row"):
+            title = f"Encode one mask of {height} × {width}, {order} order"
+            yield _masks(title, f"encode-{order}", path, effort, peers)
+    path = workloads.crowded_image(work)
+    yield _masks(
+        "IoU of 60 masks with 40, one image of 2710 × 3384, from COCO's texts", "iou", path, effort, peers
+    )
+
+
+def _masks(title: str, case: str, path: Path, effort: Effort, peers: Environment) -> Table:
+    say(title)
+    jobs = {}
+    for tool in (
+        "segjudge",
+        "ultrafast-pycocotools",
+        "hotcoco",
+        "rlemasklib",
+        "faster-coco-eval",
+        "pycocotools",
+    ):
+        if tool == "segjudge" or tool in peers.versions:
+            python = OWN if tool == "segjudge" else peers.python
+            command = [python, str(HERE / "masks_tool.py"), tool, case, str(path), str(effort.repeats * 3)]
+            jobs[tool] = answering(command, 1, own=tool == "segjudge")
+    working, answers, refused = usable(jobs)
+    prints = {tool: answer["fingerprint"] for tool, answer in answers.items()}
+    if len(set(prints.values())) > 1:
+        raise BenchError(f"{title}: the answers differ: {prints}")
+    notes = [
+        "All answers are equal.",
+        *(f"{tool} cannot do this: {words}." for tool, words in refused.items()),
+    ]
+    return Table(title, None, 1, by_turns(working, effort.rounds, effort.seed), notes, peaks=False)
