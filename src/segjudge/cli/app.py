@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import sys
 from typing import NoReturn
@@ -55,6 +57,7 @@ for _verb in (
 
 def main() -> None:
     """The entry point: every way out has its status, and no way shows a traceback."""
+    _collect_less()
     output = Output(as_json="--json" in sys.argv)
     try:
         app(standalone_mode=False)
@@ -76,6 +79,12 @@ def main() -> None:
         if os.environ.get("SEGJUDGE_DEBUG"):
             raise
         fail(_internal(error), output)
+
+
+def _collect_less() -> None:
+    """A short program makes many objects while it starts, and leaves them all to the system when it ends."""
+    gc.set_threshold(100_000)
+    atexit.register(gc.freeze)
 
 
 def _misused(error: click.ClickException, output: Output) -> NoReturn:
