@@ -66,6 +66,27 @@ def rles(masks):
     return coco_masks.encode(np.asfortranarray(masks.transpose(1, 2, 0).astype(np.uint8)))
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_texts_of_pycocotools_are_read_together_as_one_by_one(seed):
+    rng = np.random.default_rng(seed)
+    height, width = (int(side) for side in rng.integers(1, 90, size=2))
+    drawn = random_masks(rng, height, width)
+    objects, codec = rles(drawn), sj.CocoRle()
+    together, alone = codec.decode(*objects), [codec.decode({**item}) for item in objects]
+    one_by_one = [codec._decode(item) for item in objects]
+    np.testing.assert_array_equal(together.dense(), drawn)
+    for masks in (sj.Masks.concatenate(alone), sj.Masks.concatenate(one_by_one)):
+        for name in ("starts", "stops", "indptr", "shapes", "areas", "extents"):
+            np.testing.assert_array_equal(getattr(together, name), getattr(masks, name))
+
+
+@pytest.mark.parametrize("counts", [b"", b"0", b"231x", "23", "23\u00e91", "2311", b"\\"])
+def test_one_text_that_is_no_mask_among_others_is_told(counts):
+    good = {"size": [2, 3], "counts": "231"}
+    with pytest.raises(sj.MaskError):
+        sj.CocoRle().decode(good, {"size": [2, 3], "counts": counts}, good)
+
+
 @pytest.mark.parametrize("order", ["row", "column"])
 @pytest.mark.parametrize("seed", range(25))
 def test_areas_boxes_and_overlaps_are_those_of_pycocotools(seed, order):

@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segjudge import kernels
 from segjudge.errors import MaskError
 from segjudge.masks import Masks, mask_edges
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["CocoRle", "counts_from_text"]
 
 Integers = NDArray[np.int64]
 
 _LONGEST_SIDE = 1 << 24  # pixels: the product of two sides stays far within 64 bits
+_KERNEL_SIDE = 1 << 20  # of images that the kernel reads
 _MOST_SIGNS = 11  # of five bits each, that a number of an image of the longest sides takes
 
 
@@ -35,7 +37,11 @@ class CocoRle:
 
     def decode(self, *objects: Mapping[str, Any]) -> Masks:
         """The masks of COCO objects; raises MaskError where size or counts are no mask."""
-        return Masks.concatenate((self._decode(item) for item in objects), "column")
+        plain = _plain_texts(objects)
+        masks = None if plain is None else _decoded_texts(*plain)
+        if masks is None:  # each by itself, with words for what is wrong with it
+            return Masks.concatenate((self._decode(item) for item in objects), "column")
+        return masks
 
     def encode(self, mask: NDArray[Any]) -> dict[str, Any]:
         """The object of a mask (height, width) of two values, with uncompressed counts."""
@@ -92,6 +98,45 @@ class CocoRle:
         tail = np.concatenate([head[1:], [True]])
         indptr = np.array([0, int(head.sum())], np.int64)
         return Masks.from_runs("column", starts[head], stops[tail], indptr, shapes)
+
+
+def _plain_texts(objects: Sequence[Mapping[str, Any]]) -> tuple[list[bytes], Integers] | None:
+    """The compressed texts and the sizes of objects that have nothing else; None if one is otherwise."""
+    texts, sizes = [], []
+    for item in objects:
+        size, counts = item.get("size"), item.get("counts")
+        if isinstance(counts, str) and counts.isascii():
+            counts = counts.encode()
+        if (
+            not isinstance(counts, bytes)
+            or not counts
+            or not isinstance(size, (list, tuple))
+            or len(size) != 2
+        ):
+            return None
+        if not all(type(side) is int and 0 < side <= _KERNEL_SIDE for side in size):
+            return None
+        texts.append(counts.replace(b"\\", b"\\\\"))  # as JSON has them, which is what the kernel reads
+        sizes.append(size)
+    return (texts, np.array(sizes, np.int64)) if texts else None
+
+
+def _decoded_texts(texts: Sequence[bytes], sizes: Integers) -> Masks | None:
+    """The masks of plain texts, all at once; None if one of them is no mask."""
+    lengths, count = np.array([len(text) for text in texts], np.int64), len(texts)
+    ends = np.cumsum(lengths)
+    room = int((lengths // 2 + 1).sum())
+    starts, stops = np.empty(room, np.int64), np.empty(room, np.int64)
+    indptr, areas = np.zeros(count + 1, np.int64), np.empty(count, np.int64)
+    extents, status = np.empty((count, 4), np.int64), np.empty(count, np.uint8)
+    done = kernels.read_segments(
+        np.frombuffer(b"".join(texts), np.uint8), ends - lengths, ends,
+        np.full(count, kernels.Kind.TEXT, np.int64), sizes, 0, starts, stops, indptr, areas, extents, status,
+    )  # fmt: skip
+    if done < count or (status == kernels.UNREAD).any():
+        return None
+    runs = int(indptr[-1])
+    return Masks("column", starts[:runs], stops[:runs], indptr, sizes, areas, extents)
 
 
 def _checked_counts(counts: object) -> Integers:
