@@ -86,7 +86,7 @@ class Segments:
 
     def sizes(self, rows: Integers, shapes: Integers) -> Integers:
         """(N, 2) the size that each mask of these rows gives itself; of polygons that of the image."""
-        own = self.whole[[Column.HEIGHT, Column.WIDTH]][:, rows].T
+        own = np.stack([self.whole[Column.HEIGHT, rows], self.whole[Column.WIDTH, rows]], axis=1)
         drawn = self.whole[Column.KIND, rows] == Kind.RINGS
         sizes: Integers = np.where(drawn[:, None], shapes, own)
         return sizes
