@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from segjudge.codecs import CocoRle
 from segjudge.errors import UsageError
 from segjudge.findings import Collector
-from segjudge.formats.coco import annotations, open_coco_truth, stream
+from segjudge.formats.coco import annotations, stream
+from segjudge.formats.coco.source import open_coco_truth
 from segjudge.formats.opening import Workspace
 from segjudge.images import Images
 from segjudge.polygons import polygon_masks

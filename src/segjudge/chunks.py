@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from segjudge.findings import Collector, Where
 from segjudge.formats.source import Divisible, Part
 from segjudge.images import Images
-from segjudge.metrics import AveragePrecision, Detection
+from segjudge.metrics import is_metric
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,7 +97,7 @@ class Reader:
 
     def _counts(self, truths: Instances, predictions: Instances | None, images: int) -> Integers:
         """(images, 3) what there is of each image; empty masks count for nothing but in detection."""
-        empty_too = isinstance(self.task.metric, Detection)
+        empty_too = is_metric(self.task.metric, "detection")
         aside = truths.ignored | truths.crowds
         filled = (truths.masks.areas > 0) | empty_too
         groups = [truths.image[filled & ~aside], truths.image[filled & aside]]
@@ -121,7 +121,7 @@ class Reader:
         )
 
     def _check_truths(self, truths: Instances, faults: Collector) -> None:
-        if isinstance(self.task.metric, AveragePrecision):
+        if is_metric(self.task.metric, "average-precision"):
             # Ignored regions may lie under anything: each is a group of its own.
             group = np.where(
                 truths.ignored, -1 - np.arange(len(truths)), truths.image << 32 | truths.class_ids

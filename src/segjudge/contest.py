@@ -14,6 +14,7 @@ from segjudge.errors import UsageError
 from segjudge.findings import Where
 from segjudge.images import IGNORED, Images
 from segjudge.integers import among, distinct
+from segjudge.metrics import is_metric
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -234,9 +235,7 @@ class Contest:
     @property
     def _instances(self) -> bool:
         """Whether an image may have many rows."""
-        from segjudge.metrics import Overlap  # noqa: PLC0415
-
-        return not isinstance(self.task.metric, Overlap)
+        return not is_metric(self.task.metric, "overlap")
 
     def _check_missing(self, submission: Submission, place: Integers, good: NDArray[np.bool_]) -> None:
         wanted = self._wanted_keys()

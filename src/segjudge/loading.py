@@ -13,13 +13,9 @@ from numpy.typing import NDArray
 from segjudge.crew import Crew
 from segjudge.errors import TruthError, UsageError
 from segjudge.findings import Collector, Where
-from segjudge.formats.arrays import open_arrays
 from segjudge.formats.opening import Workspace, existing, plain_file
 from segjudge.formats.receipts import Receipt
 from segjudge.formats.source import Entries
-from segjudge.formats.table.reading import open_any_text, open_submission_table, open_truth_table
-from segjudge.formats.table.source import TableSource, sizes_of_rows
-from segjudge.formats.table.text import QuotedText, read_small, rewritten
 from segjudge.images import Images
 from segjudge.integers import among
 from segjudge.task import ArchiveForm, ResultsForm, TableForm, Task
@@ -29,6 +25,7 @@ if TYPE_CHECKING:
 
     from segjudge.formats.source import Source
     from segjudge.formats.table.index import Table
+    from segjudge.formats.table.source import TableSource
     from segjudge.instances import Instances
 
 __all__ = [
@@ -111,7 +108,7 @@ def read_submission(
     form = task.submission
     source: Source | None
     if isinstance(form, ResultsForm):
-        from segjudge.formats.coco import open_coco_results  # noqa: PLC0415 - most submissions are tables
+        from segjudge.formats.coco.results import open_coco_results  # noqa: PLC0415 - most submissions are tables
 
         results = open_coco_results(place, label, form.max_unpacked, found, workspace, wanted)
         source, entries = results, results.all_entries() if results else _NOTHING
@@ -121,6 +118,8 @@ def read_submission(
         pictures = open_submission_archive(place, label, form, found)
         source, entries = pictures, pictures.entries() if pictures else _NOTHING
     else:
+        from segjudge.formats.table.reading import open_submission_table  # noqa: PLC0415 - COCO has none
+
         with Crew.of(workers) as crew:
             table = open_submission_table(place, label, form, found, workspace, crew, wanted)
         source, entries = None, _NOTHING
@@ -162,6 +161,9 @@ def read_truth(
         return Truth(task, place, label, found, maps, entries, workspace, later)
     if place.is_dir():
         return read_truth(task, _table_in(task, place), findings=found, workers=workers)
+    from segjudge.formats.table.reading import open_truth_table  # noqa: PLC0415 - COCO has none
+    from segjudge.formats.table.source import sizes_of_rows  # noqa: PLC0415
+
     with Crew.of(workers) as crew:
         table = open_truth_table(
             place, label, task.truth, task.submission.max_unpacked, found, workspace, crew, wanted
@@ -187,6 +189,8 @@ def as_truth(task: Task, given: Truth | Instances) -> Truth:
     """The truth with findings of its own; of instances in memory, what a file with them would have given."""
     if isinstance(given, Truth):
         return given.afresh()
+    from segjudge.formats.arrays import open_arrays  # noqa: PLC0415 - most truths are files
+
     source, entries = open_arrays(task, given, "truths", complete=True)
     return Truth(task, None, source.label, Collector(), source, entries, Workspace(), None)
 
@@ -195,6 +199,8 @@ def as_submission(task: Task, given: Submission | Instances) -> Submission:
     """The submission with findings of its own; of instances in memory, what a file would have given."""
     if isinstance(given, Submission):
         return given.afresh()
+    from segjudge.formats.arrays import open_arrays  # noqa: PLC0415 - most submissions are files
+
     source, entries = open_arrays(task, given, "predictions", complete=False)
     return Submission(task, None, source.label, Collector(), source, entries, Workspace(), None)
 
@@ -203,13 +209,15 @@ def _annotations(
     task: Task, path: Path, label: str, findings: Collector, workspace: Workspace, wanted: Receipt | None
 ) -> tuple[Source | None, Entries]:
     """COCO's annotations, as instances or as a mask for each class."""
-    from segjudge.formats import coco  # noqa: PLC0415 - most truths are tables
-
     if isinstance(task.submission, ResultsForm):
+        from segjudge.formats.coco.instances import open_coco_instances  # noqa: PLC0415 - most are tables
+
         limit = task.submission.max_unpacked
-        instances = coco.open_coco_instances(path, label, limit, findings, workspace, wanted)
+        instances = open_coco_instances(path, label, limit, findings, workspace, wanted)
         return instances, instances.all_entries() if instances else _NOTHING
-    masks = coco.open_coco_truth(path, label, task, findings, workspace)
+    from segjudge.formats.coco.source import open_coco_truth  # noqa: PLC0415
+
+    masks = open_coco_truth(path, label, task, findings, workspace)
     return masks, _every_class(task, len(masks.image_ids)) if masks else _NOTHING
 
 
@@ -284,6 +292,8 @@ def _table_in(task: Task, folder: Path) -> Path:
 
 
 def _table_source(task: Task, table: Table, shapes: Integers | None = None) -> TableSource:
+    from segjudge.formats.table.source import TableSource  # noqa: PLC0415 - loaded with the table
+
     form = task.submission
     if not isinstance(form, TableForm):
         raise TypeError(type(form))
@@ -336,6 +346,9 @@ def _manifest_rows(
     path: Path, label: str, findings: Collector, workspace: Workspace
 ) -> list[tuple[int, list[str]]]:
     """The manifest's records; it is small, so that they may be Python's own."""
+    from segjudge.formats.table.reading import open_any_text  # noqa: PLC0415 - few scores have a manifest
+    from segjudge.formats.table.text import QuotedText, read_small, rewritten  # noqa: PLC0415
+
     with path.open("rb") as file:
         if file.read(4) != b"PAR1":
             return read_small(path.read_bytes(), label, findings)

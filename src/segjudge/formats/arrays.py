@@ -14,7 +14,7 @@ from segjudge.formats.source import Chunk, Entries
 from segjudge.images import Images
 from segjudge.instances import Instances
 from segjudge.masks import Masks, ragged
-from segjudge.metrics import ImagePrecision, Overlap
+from segjudge.metrics import is_metric
 
 if TYPE_CHECKING:
     from segjudge.task import Task
@@ -37,7 +37,7 @@ def open_arrays(
     Raises UsageError where the arrays contradict each other or the task.
     """
     _check(task, instances, label)
-    if isinstance(task.metric, ImagePrecision):
+    if is_metric(task.metric, "image-precision"):
         instances = instances[instances.masks.areas > 0]
     if (np.diff(instances.image) < 0).any():
         instances = instances[np.argsort(instances.image, kind="stable")]
@@ -46,7 +46,7 @@ def open_arrays(
     shapes = _shapes(instances, label)
     empty = instances.masks.areas == 0
     entries = Entries(instances.image, instances.class_ids, instances.rows, empty)
-    if isinstance(task.metric, Overlap):
+    if is_metric(task.metric, "overlap"):
         _refuse_repeats(instances, label)
     lacking = _lacking(task, instances)
     if len(lacking):

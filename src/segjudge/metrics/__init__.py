@@ -13,11 +13,17 @@ another package is named by its import path, `name = "package.module:Class"`.
 
 from __future__ import annotations
 
-from segjudge.metrics.average_precision import AveragePrecision
-from segjudge.metrics.detection import Detection
-from segjudge.metrics.image_precision import ImagePrecision
-from segjudge.metrics.overlap import Overlap
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any
+
 from segjudge.metrics.scores import Metric, Scores, Tally
+
+if TYPE_CHECKING:
+    from segjudge.metrics.average_precision import AveragePrecision
+    from segjudge.metrics.detection import Detection
+    from segjudge.metrics.image_precision import ImagePrecision
+    from segjudge.metrics.overlap import Overlap
 
 __all__ = [
     "METRICS",
@@ -28,11 +34,33 @@ __all__ = [
     "Overlap",
     "Scores",
     "Tally",
+    "is_metric",
 ]
 
-METRICS: dict[str, type[Metric]] = {
-    "average-precision": AveragePrecision,
-    "image-precision": ImagePrecision,
-    "overlap": Overlap,
-    "detection": Detection,
+#: Where each metric lives; a score loads only its own.
+METRICS = {
+    "average-precision": "segjudge.metrics.average_precision:AveragePrecision",
+    "image-precision": "segjudge.metrics.image_precision:ImagePrecision",
+    "overlap": "segjudge.metrics.overlap:Overlap",
+    "detection": "segjudge.metrics.detection:Detection",
 }
+_PLACES = {place.partition(":")[2]: place.partition(":")[0] for place in METRICS.values()}
+
+
+def is_metric(metric: Metric, name: str) -> bool:
+    """Whether a metric is of the class with this name in task files; loads nothing to find out.
+
+    >>> from segjudge.metrics import Overlap
+    >>> is_metric(Overlap("dice"), "overlap"), is_metric(Overlap("dice"), "detection")
+    (True, False)
+    """
+    module, _, attribute = METRICS[name].partition(":")
+    return module in sys.modules and isinstance(metric, getattr(sys.modules[module], attribute))
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - any of the classes above
+    if name not in _PLACES:
+        raise AttributeError(f"module 'segjudge.metrics' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_PLACES[name]), name)
+    globals()[name] = value
+    return value

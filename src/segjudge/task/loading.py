@@ -106,16 +106,15 @@ def _built(data: dict[str, Any], text: str) -> Task:
 
 
 def _metric(name: object) -> type[Metric]:
-    if isinstance(name, str) and ":" in name:
-        module, _, attribute = name.partition(":")
+    place = METRICS.get(name, name) if isinstance(name, str) else ""
+    if ":" in place:
+        module, _, attribute = place.partition(":")
         try:
             found: type[Metric] = getattr(importlib.import_module(module), attribute)
         except (ImportError, AttributeError) as error:
             raise ValueError(f"[metric] name = {name!r} cannot be imported ({error})") from None
         return found
-    if name not in METRICS:
-        raise ValueError(f"[metric] name must be one of {', '.join(METRICS)}, it is {name!r}")
-    return METRICS[str(name)]
+    raise ValueError(f"[metric] name must be one of {', '.join(METRICS)}, it is {name!r}")
 
 
 def _class_id(key: str) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from segjudge.errors import UsageError
-from segjudge.metrics import Metric, Overlap
+from segjudge.metrics import Metric, is_metric
 from segjudge.task.consistency import check_task
 from segjudge.task.forms import ArchiveForm, ResultsForm, TableForm, TruthForm
 from segjudge.task.options import coerced, described, from_text, shown
@@ -65,7 +65,7 @@ class Task:
     @property
     def semantic(self) -> bool:
         """Whether a mask is all of a class in an image, not an instance of it."""
-        return bool(self.classes) and isinstance(self.metric, Overlap)
+        return bool(self.classes) and is_metric(self.metric, "overlap")
 
     @property
     def ranked(self) -> bool:

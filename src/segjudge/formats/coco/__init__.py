@@ -1,16 +1,4 @@
-"""COCO's files: annotations as the truth of semantic tasks and of instances, and lists of results."""
+"""COCO's files: annotations as the truth of semantic tasks and of instances, and lists of results.
 
-from segjudge.formats.coco.annotations import Annotations
-from segjudge.formats.coco.entry_source import EntrySource
-from segjudge.formats.coco.instances import open_coco_instances
-from segjudge.formats.coco.results import open_coco_results
-from segjudge.formats.coco.source import CocoTruthSource, open_coco_truth
-
-__all__ = [
-    "Annotations",
-    "CocoTruthSource",
-    "EntrySource",
-    "open_coco_instances",
-    "open_coco_results",
-    "open_coco_truth",
-]
+`instances` and `results` serve the task coco, `source` the semantic tasks; a score loads what it needs.
+"""
