@@ -145,7 +145,7 @@ class Maker:
 
     def annotation(self, number: int, class_id: int, blob: Shape, x: int, y: int, height: int, width: int):
         rng, crowd = self.rng, int(self.rng.random() < CROWDS)
-        points = np.clip(blob.outline + (x + 0.5, y + 0.5), 0, (width, height)).round(2)
+        points = np.clip(blob.outline + np.array((x + 0.5, y + 0.5)), 0, (width, height)).round(2)
         if crowd:
             counts = counts_at(blob.predicted[0], x, y, height, width)
             segmentation = {"counts": counts.tolist(), "size": [height, width]}

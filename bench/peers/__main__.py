@@ -154,6 +154,7 @@ def main() -> int:
     options.work.mkdir(parents=True, exist_ok=True)
     began, load = time.monotonic(), environment.load()
     try:
+        environment.compile_own()
         peers = environment.prepared(options.environment or options.work / "environment", fresh=options.fresh)
         bandwidth = environment.bandwidth(peers.python)
         results = measured(options, peers)

@@ -44,7 +44,7 @@ def badlad(truth_path: str, submission_path: str) -> float:
     for row in truth.itertuples():
         size = row.Height, row.Width
         own = to_mask(row.Predicted, *size, first=1, columns=True)
-        mask = to_mask(found.at[row.Id, "Predicted"], *size, first=1, columns=True)
+        mask = to_mask(found.loc[row.Id, "Predicted"], *size, first=1, columns=True)
         together = own.sum() + mask.sum()
         scores.append(2 * np.logical_and(own, mask).sum() / together if together else 1.0)
     return float(np.mean(scores))

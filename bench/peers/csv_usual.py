@@ -38,10 +38,11 @@ def to_coco(text: str, height: int, width: int) -> dict:
 def badlad(truth_path: str, submission_path: str) -> float:
     """Mean Dice over rows; 1 where both masks are empty, 0 where one is."""
     truth = pd.read_csv(truth_path, dtype={"Id": str}, keep_default_na=False)
-    found = pd.read_csv(submission_path, dtype={"Id": str}, keep_default_na=False).set_index("Id")
+    found = pd.read_csv(submission_path, dtype={"Id": str}, keep_default_na=False)
+    found = dict(zip(found.Id, found.Predicted, strict=True))
     total = 0.0
     for row in truth.itertuples():
-        text = found.at[row.Id, "Predicted"]
+        text = found[row.Id]
         if not row.Predicted or not text:
             total += not row.Predicted and not text
             continue

@@ -1,5 +1,6 @@
 """The peers in an environment of their own, and what this machine is."""
 
+import compileall
 import json
 import os
 import platform
@@ -7,7 +8,7 @@ import subprocess
 import sys
 import venv
 from dataclasses import dataclass
-from importlib import metadata
+from importlib import metadata, util
 from pathlib import Path
 
 PEERS = (
@@ -56,6 +57,13 @@ def _versions(python: Path) -> dict[str, str]:
     command = [str(python), "-c", _VERSIONS, *OTHERS, *PEERS]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
+
+
+def compile_own() -> None:
+    """Write segjudge's bytecode, as an installer does: a source tree may never have been run."""
+    place = util.find_spec("segjudge")
+    if place is not None and place.origin is not None:
+        compileall.compile_dir(str(Path(place.origin).parent), quiet=2)
 
 
 def own_versions() -> dict[str, str]:

@@ -23,7 +23,7 @@ def segjudge_encode(mask, *, row: bool):
     return sj.Rle(order="row" if row else "column", origin=0).encode(mask)
 
 
-def of_text(text: str, shape, *, row: bool):
+def of_text(text: str, shape):
     """The counts of segjudge's text, which gives starts and lengths."""
     numbers = np.array(text.split(), np.int64)
     edges = np.stack([numbers[0::2], numbers[0::2] + numbers[1::2]], axis=1).reshape(-1)
@@ -99,8 +99,7 @@ def encode(tool: str, case: str, path: str, repeats: int):
         answers = [chosen(mask, row=row) for mask in masks]
         seconds.append((time.perf_counter() - began) / len(masks))
     counts = [
-        of_text(answer, masks[0].shape, row=row) if tool == "segjudge" else counts_of(answer)
-        for answer in answers
+        of_text(answer, masks[0].shape) if tool == "segjudge" else counts_of(answer) for answer in answers
     ]
     counts = [own[:-1] if own[-1] == 0 else own for own in counts]
     return seconds[1:], hashlib.sha256(json.dumps(counts).encode()).hexdigest()

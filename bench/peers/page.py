@@ -11,8 +11,8 @@ TOP = """# Speed beside other tools
 This page is written by `python bench/peers`, which anybody can run: it installs the newest release of every
 tool named here into an environment of its own, makes the files from seeds, lets all tools answer once and
 stops unless they give the same numbers, and then times them by turns in random order.
-[bench/README.md](https://github.com/segjudge/segjudge/blob/main/bench/README.md) says how each figure comes
-about. Seconds depend on the machine; the ratios are made within one round, of runs that follow each other.
+`bench/README.md` says how each figure comes about. Seconds depend on the machine; the ratios are made within
+one round, of runs that follow each other.
 
 """
 
@@ -47,10 +47,10 @@ def _machine(peers: Environment, load_before: str, bandwidth: float) -> list[str
     own = own_versions()
     versions = [f"{name} {version}" for name, version in own.items()]
     others = [f"{name} {version}" for name, version in sorted(peers.versions.items()) if name != "matplotlib"]
+    loads = f"Load averages before and after: {load_before}; {load()}. {datetime.now(UTC):%Y-%m-%d}."
     lines = [
         "",
-        f"**Machine**: {machine()}. One CPU reads {bandwidth / 1e9:.1f} GB a second from memory. "
-        f"Load averages before and after: {load_before}; {load()}. {datetime.now(UTC):%Y-%m-%d}.",
+        f"**Machine**: {machine()}. One CPU reads {bandwidth / 1e9:.1f} GB a second from memory. {loads}",
         "",
         f"**segjudge's side**: {', '.join(versions)}. **The peers' side**: {', '.join(others)}.",
         "",
@@ -108,8 +108,9 @@ def _lines(table: Table) -> list[str]:
     if table.pair is not None:
         size = f"{table.pair.size / 1e6:.1f} MB in two files"
         if table.unit:
-            gone = f"; read and newlines counted in {_time(table.unit)}, segjudge {own.seconds / table.unit:.1f} times that"
-            size += gone + f" ({table.pair.size / own.seconds / 1e6:,.0f} MB a second)"
+            speed = f"{table.pair.size / own.seconds / 1e6:,.0f} MB a second"
+            times = f"{own.seconds / table.unit:.1f} times that ({speed})"
+            size += f"; read and newlines counted in {_time(table.unit)}, segjudge {times}"
         lines += [f"{size}. {' '.join(table.notes)}".rstrip(), ""]
     elif table.notes:
         lines += [" ".join(table.notes), ""]

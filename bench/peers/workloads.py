@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-BENCH = Path(__file__).parents[1]
-sys.path.append(str(BENCH))
+sys.path.append(str(Path(__file__).parents[1]))
 import make_coco
+
+BENCH = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True, slots=True)
