@@ -157,12 +157,15 @@ def test_classes_are_numbered_in_their_order_and_ignored_ones_are_not_learnt(dra
     assert (index[owner == 0] == 0).all()
 
 
-def test_a_pixel_of_a_small_instance_weighs_more():
+def test_a_pixel_weighs_what_its_class_does():
     owner = np.zeros((20, 20), np.int32)
     owner[:2, :2], owner[4:12, 4:12], owner[13:, :] = 1, 2, 3
-    weight = instance_targets(sample_of(owner, 3), CLASSES).weight
-    assert weight[0, 0] > weight[5, 5] == weight[19, 0] * np.sqrt(140 / 64).astype(np.float32)
-    assert weight[0, 19] == 1
+    sample = sample_of(owner, 3)
+    heavy = int(sample.class_ids[1])
+    weight = instance_targets(sample, CLASSES, {heavy: 5.0}).weight
+    expected = np.array([1.0, *np.where(sample.class_ids == heavy, 5.0, 1.0)], np.float32)
+    assert np.array_equal(weight, expected[owner])
+    assert (instance_targets(sample, CLASSES).weight == 1).all()
 
 
 @settings(deadline=None)

@@ -163,12 +163,13 @@ def test_ctrl_c_ends_the_step_and_resume_comes_to_the_same_weights(run, emoji, t
         return crop(self, step, slot)
 
     words = ("train", "emoji", emoji, "-o", tmp_path / "run", *OPTIONS)
+    before = signal.getsignal(signal.SIGINT)
     with monkeypatch.context() as patch:
         patch.setattr(Samples, "crop", interrupted)
         outcome = segjudge(*words)
     assert outcome.status == 130
     assert "--resume" in outcome.err
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
     stopped = Run(tmp_path / "run")
     assert len(stopped.metrics.read_text().splitlines()) == 1 + 1  # one epoch ended before
     with pytest.raises(UsageError, match="not come to its end"):
