@@ -3,9 +3,9 @@
     python bench/bars.py WORK [TASK …] [--init builtin|scratch] [--steps N] [--seed 77] [--art drawn|fonts]
 
 For each task: a set to learn from and a test set with seeds of their own (emoji: kinds and glyphs of the part
-`test` in the test set alone), training from the shipped weights for no more than so many seconds of processor
-time on one thread, prediction, and the score that `segjudge score` gives. For nuclei also what Otsu's threshold
-and a watershed on distance reach, and the real picture that comes with the package stardist.
+`test` in the test set alone), training from the shipped weights for some minutes on one thread, prediction, and
+the score that `segjudge score` gives. For nuclei also what Otsu's threshold and a watershed on distance reach,
+and the real picture that comes with the package stardist.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from segjudge.task import load_task
 
 #: Images to learn from, test images, steps from the shipped weights, steps from scratch, bar.
 TASKS = {
-    "emoji": (400, 120, 1200, 3600, 0.80),
-    "badlad": (120, 40, 400, 1500, 0.94),
+    "emoji": (400, 120, 800, 3600, 0.80),
+    "badlad": (120, 40, 900, 1800, 0.94),
     "dsb-2018": (160, 40, 300, 1500, 0.76),
-    "wad-2018": (150, 40, 500, 1000, 0.14),
+    "wad-2018": (150, 40, 1500, 2000, 0.14),
 }
 
 
