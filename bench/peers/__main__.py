@@ -21,7 +21,7 @@ import environment
 import page
 import parts
 import workloads
-from measuring import BenchError, say
+from measuring import BenchError, clock, say
 from parts import Effort, Table
 
 COCO_PARTS = ("coco", "coco-large", "coco-no-boxes", "curve")
@@ -49,7 +49,8 @@ def measured(options, peers: environment.Environment) -> list[Table]:
     """Every table that was asked for."""
     sizes = QUICK if options.quick else Sizes()
     work, chosen = options.work, options.parts
-    effort = Effort(options.rounds, options.repeats, options.seed, thread_counts())
+    counts = (1,) if options.cpu else thread_counts()
+    effort = Effort(options.rounds, options.repeats, options.seed, counts)
     single = Effort(effort.rounds, effort.repeats, effort.seed, (1,))
     results: list[Table] = []
     if "coco" in chosen:
@@ -136,6 +137,10 @@ def parsed():
     )
     parser.add_argument("--fresh", action="store_true", help="ask for newer releases of the peers")
     parser.add_argument("--parts", default=",".join(PARTS), help="comma-separated: %(default)s")
+    parser.add_argument(
+        "--cpu", action="store_true", help="CPU seconds of one thread: the machine is not quiet"
+    )
+    parser.add_argument("--leave-out", default="", help="peers that are not measured, comma-separated")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--repeats", type=int, help="within a round's process")
     parser.add_argument("--seed", type=int, default=1, help="of the order")
@@ -143,6 +148,7 @@ def parsed():
     options.rounds = options.rounds or (2 if options.quick else 4)
     options.repeats = options.repeats or (2 if options.quick else 3)
     options.parts = options.parts.split(",")
+    clock.cpu = options.cpu
     unknown = sorted(set(options.parts) - set(PARTS))
     if unknown:
         parser.error(f"no such part: {', '.join(unknown)}")
@@ -156,6 +162,8 @@ def main() -> int:
     try:
         environment.compile_own()
         peers = environment.prepared(options.environment or options.work / "environment", fresh=options.fresh)
+        for name in options.leave_out.split(","):
+            peers.versions.pop(name, None)
         bandwidth = environment.bandwidth(peers.python)
         results = measured(options, peers)
     except BenchError as error:

@@ -113,12 +113,12 @@ TASKS = {"badlad": badlad, "dsb-2018": dsb, "wad-2018": wad}
 
 def main() -> None:
     task, truth, submission = sys.argv[1:]
-    began = time.perf_counter()
+    began, cpu_began = time.perf_counter(), time.process_time()
     score = TASKS[task](truth, submission)
-    seconds = time.perf_counter() - began
+    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu_began
     unit = 1 if sys.platform == "darwin" else 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-    print(json.dumps({"seconds": seconds, "score": score, "peak": peak}))
+    print(json.dumps({"seconds": [seconds], "cpu": [cpu], "score": score, "peak": peak}))
 
 
 if __name__ == "__main__":

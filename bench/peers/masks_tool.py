@@ -90,19 +90,24 @@ def counts_of(answer) -> list[int]:
     return counts
 
 
+def since(began) -> list[float]:
+    """Seconds by the clock and of the CPU."""
+    return [time.perf_counter() - began[0], time.process_time() - began[1]]
+
+
 def encode(tool: str, case: str, path: str, repeats: int):
     masks, row = np.load(path), case == "encode-row"
     chosen = encoders()[tool]()
-    seconds = []
+    times = []
     for _ in range(repeats + 1):
-        began = time.perf_counter()
+        began = time.perf_counter(), time.process_time()
         answers = [chosen(mask, row=row) for mask in masks]
-        seconds.append((time.perf_counter() - began) / len(masks))
+        times.append([value / len(masks) for value in since(began)])
     counts = [
         of_text(answer, masks[0].shape) if tool == "segjudge" else counts_of(answer) for answer in answers
     ]
     counts = [own[:-1] if own[-1] == 0 else own for own in counts]
-    return seconds[1:], hashlib.sha256(json.dumps(counts).encode()).hexdigest()
+    return times[1:], hashlib.sha256(json.dumps(counts).encode()).hexdigest()
 
 
 def comparers() -> dict:
@@ -163,21 +168,22 @@ def iou(tool: str, path: str, repeats: int):
         for name in ("predictions", "truths")
     ]
     compare = comparers()[tool]()
-    seconds = []
+    times = []
     for _ in range(repeats + 1):
-        began = time.perf_counter()
+        began = time.perf_counter(), time.process_time()
         table = compare(*sides)
-        seconds.append(time.perf_counter() - began)
-    return seconds[1:], hashlib.sha256(np.round(np.asarray(table, float), 10).tobytes()).hexdigest()
+        times.append(since(began))
+    return times[1:], hashlib.sha256(np.round(np.asarray(table, float), 10).tobytes()).hexdigest()
 
 
 def main() -> None:
     tool, case, path, repeats = sys.argv[1:]
     if case == "iou":
-        seconds, fingerprint = iou(tool, path, int(repeats))
+        times, fingerprint = iou(tool, path, int(repeats))
     else:
-        seconds, fingerprint = encode(tool, case, path, int(repeats))
-    print(json.dumps({"seconds": seconds, "fingerprint": fingerprint}))
+        times, fingerprint = encode(tool, case, path, int(repeats))
+    seconds, cpu = zip(*times, strict=True)
+    print(json.dumps({"seconds": seconds, "cpu": cpu, "fingerprint": fingerprint}))
 
 
 if __name__ == "__main__":

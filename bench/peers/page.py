@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from environment import Environment, load, machine, own_versions
+from measuring import clock
 from parts import Table
 
 TOP = """# Speed beside other tools
@@ -13,6 +14,11 @@ tool named here into an environment of its own, makes the files from seeds, lets
 stops unless they give the same numbers, and then times them by turns in random order.
 `bench/README.md` says how each figure comes about. Seconds depend on the machine; the ratios are made within
 one round, of runs that follow each other.
+
+"""
+
+BUSY = """**The machine was not quiet.** All times below are CPU seconds, of user and system together, with one
+thread; they say nothing of how tools use several.
 
 """
 
@@ -32,7 +38,8 @@ segjudge always checks what it reads, and hashes both files for the receipt of i
 
 def written(results: Sequence[Table], peers: Environment, load_before: str, bandwidth: float) -> str:
     """The whole page."""
-    lines = [TOP, *_summary(results), HOW, *_machine(peers, load_before, bandwidth)]
+    busy = [BUSY] if clock.cpu else []
+    lines = [TOP, *busy, *_summary(results), HOW, *_machine(peers, load_before, bandwidth)]
     lines += ["![Time against work and against threads](pictures/benchmark.png)", ""]
     title = ""
     for table in results:

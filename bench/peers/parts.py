@@ -8,7 +8,7 @@ from pathlib import Path
 
 import workloads
 from environment import OWN, Environment
-from measuring import BenchError, Job, Timing, answering, by_turns, say, usable, whole_process
+from measuring import BenchError, Job, Timing, answering, by_turns, clock, say, usable, whole_process
 from workloads import BENCH, Pair
 
 sys.path.append(str(BENCH))
@@ -88,7 +88,7 @@ def coco(pair: Pair, effort: Effort, peers: Environment, *, shell: bool = True) 
         if "pycocotools" in jobs:  # it knows one thread only, and its check is its round
             jobs["pycocotools"] = lambda: answers["pycocotools"]
         timings = by_turns(jobs, rounds, effort.seed)
-        unit = measure.unit_seconds([str(pair.truth), str(pair.submission)])
+        unit = _unit(pair)
         tables.append(Table(pair.title, pair, threads, timings, notes, unit, kind="in process"))
         if shell:
             fast = [tool for tool in working if tool not in SLOW]
@@ -102,6 +102,11 @@ def coco(pair: Pair, effort: Effort, peers: Environment, *, shell: bool = True) 
             tables.append(Table(pair.title, pair, threads, timings, [], unit, kind="from the shell"))
         notes = []
     return tables
+
+
+def _unit(pair: Pair) -> float | None:
+    """Seconds that reading both files takes; nothing to set CPU seconds beside."""
+    return None if clock.cpu else measure.unit_seconds([str(pair.truth), str(pair.submission)])
 
 
 def agreement(numbers: dict[str, list], title: str) -> float:
@@ -144,7 +149,7 @@ def tables(
     rounds = {name: usual_rounds if name == usual else effort.rounds * 2 for name in jobs}
     timings = by_turns(jobs, rounds, effort.seed)
     notes = [_same_score(timings, pair.title)]
-    unit = measure.unit_seconds([str(pair.truth), str(pair.submission)])
+    unit = _unit(pair)
     yield Table(
         pair.title,
         pair,
