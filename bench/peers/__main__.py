@@ -88,8 +88,8 @@ def thread_counts() -> tuple[int, ...]:
     return tuple(count for count in (1, 2, 4, 8, 16) if count <= there)
 
 
-def draw(results: list[Table], peers: environment.Environment, picture: Path, work: Path) -> None:
-    """The picture beside the page."""
+def draw(results: list[Table], peers: environment.Environment, picture: Path, work: Path) -> bool:
+    """Draws the picture beside the page; False where a line would have a single point."""
     lines: dict[str, list] = {}
     by_threads: dict[str, list] = {}
     for table in results:
@@ -115,13 +115,14 @@ def draw(results: list[Table], peers: environment.Environment, picture: Path, wo
             title: points for title, points in by_threads.items() if len(points) > 1 and "small" not in title
         },
     }
-    if not figures["work"]:
-        return
+    if max(map(len, figures["work"].values()), default=0) < 2:
+        return False
     place = work / "figures.json"
     place.write_text(json.dumps(figures))
     picture.parent.mkdir(parents=True, exist_ok=True)
     script = Path(__file__).with_name("plots.py")
     subprocess.run([peers.python, str(script), str(place), str(picture)], check=True)
+    return True
 
 
 def parsed():
@@ -158,22 +159,25 @@ def parsed():
 def main() -> int:
     options = parsed()
     options.work.mkdir(parents=True, exist_ok=True)
+    if options.out is not None:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
     began, load = time.monotonic(), environment.load()
     try:
         environment.compile_own()
         peers = environment.prepared(options.environment or options.work / "environment", fresh=options.fresh)
         for name in options.leave_out.split(","):
-            peers.versions.pop(name, None)
+            if peers.versions.pop(name, None):
+                peers.missing[name] = "left out of this run"
         bandwidth = environment.bandwidth(peers.python)
         results = measured(options, peers)
     except BenchError as error:
         say(str(error))
         return 1
-    text = page.written(results, peers, load, bandwidth)
     if options.out is None:
-        print(text)
+        print(page.written(results, peers, load, bandwidth, drawn=False))
     else:
-        draw(results, peers, options.out.parent / "pictures" / "benchmark.png", options.work)
+        drawn = draw(results, peers, options.out.parent / "pictures" / "benchmark.png", options.work)
+        text = page.written(results, peers, load, bandwidth, drawn=drawn)
         options.out.write_text(text, encoding="utf-8")
     say(f"done in {time.monotonic() - began:.0f} s")
     return 0

@@ -49,7 +49,8 @@ def prepared(folder: Path, *, fresh: bool) -> Environment:
         command = [str(python), "-m", "pip", "install", "--quiet", "--upgrade", package]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            missing[package] = (done.stderr.strip().splitlines() or ["pip failed"])[-1]
+            words = done.stderr.strip().splitlines() or ["pip gave no reason"]
+            missing[package] = f"could not be installed ({words[-1]})"
     return Environment(str(python), _versions(python), missing)
 
 

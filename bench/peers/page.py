@@ -36,11 +36,14 @@ segjudge always checks what it reads, and hashes both files for the receipt of i
 """
 
 
-def written(results: Sequence[Table], peers: Environment, load_before: str, bandwidth: float) -> str:
+def written(
+    results: Sequence[Table], peers: Environment, load_before: str, bandwidth: float, *, drawn: bool
+) -> str:
     """The whole page."""
     busy = [BUSY] if clock.cpu else []
     lines = [TOP, *busy, *_summary(results), HOW, *_machine(peers, load_before, bandwidth)]
-    lines += ["![Time against work and against threads](pictures/benchmark.png)", ""]
+    if drawn:
+        lines += ["![Time against work and against threads](pictures/benchmark.png)", ""]
     title = ""
     for table in results:
         if table.title != title:
@@ -62,7 +65,7 @@ def _machine(peers: Environment, load_before: str, bandwidth: float) -> list[str
         f"**segjudge's side**: {', '.join(versions)}. **The peers' side**: {', '.join(others)}.",
         "",
     ]
-    lines += [f"{name} could not be installed: {words}.\n" for name, words in peers.missing.items()]
+    lines += [f"{name}: {words}.\n" for name, words in peers.missing.items()]
     return lines
 
 
