@@ -50,8 +50,8 @@ _PLACES = {place.partition(":")[2]: place.partition(":")[0] for place in METRICS
 def is_metric(metric: Metric, name: str) -> bool:
     """Whether a metric is of the class with this name in task files; loads nothing to find out.
 
-    >>> from segjudge.metrics import Overlap
-    >>> is_metric(Overlap("dice"), "overlap"), is_metric(Overlap("dice"), "detection")
+    >>> from segjudge.task import load_task
+    >>> is_metric(load_task("badlad").metric, "overlap"), is_metric(load_task("badlad").metric, "detection")
     (True, False)
     """
     module, _, attribute = METRICS[name].partition(":")
