@@ -6,8 +6,8 @@ import pytest
 
 from segjudge.errors import UsageError
 from segjudge.models.building import initialise, load_weights, save_weights, weights_note
-from segjudge.models.nets import NETS, build_net, stride_of
-from segjudge.models.recipes import RECIPES
+from segjudge.models.nets import build_net, stride_of
+from segjudge.models.recipes import NETS, RECIPES
 
 NOTES = {"task": "emoji", "seeds": [1, 2], "licence": "Apache-2.0", "plan": {"steps": 3}, "metric": 0.5}
 

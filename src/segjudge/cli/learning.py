@@ -21,6 +21,7 @@ from segjudge.cli.choices import (
 )
 from segjudge.cli.running import INTERRUPTED, Output, finish
 from segjudge.errors import MissingExtra, SubmissionError, UsageError
+from segjudge.models.recipes import NETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["export", "need_training", "predict", "train"]
 
 _PRECISIONS = ("32-true", "16-mixed", "bf16-mixed")
-_NETS = ("small", "basic-unet", "segresnet", "resnet34-unet")
 
 threads_option = click.option(
     "--threads", type=click.IntRange(1), metavar="N", help="Processor threads; default: one for each core."
@@ -63,7 +63,7 @@ threads_option = click.option(
     help="builtin, scratch, a run, or a weights file.",
 )
 @click.option(
-    "--net", type=click.Choice(_NETS), default="small", show_default=True, help="Ours, or one of MONAI's."
+    "--net", type=click.Choice(NETS), default="small", show_default=True, help="Ours, or one of MONAI's."
 )
 @click.option(
     "--fold",

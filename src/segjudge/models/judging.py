@@ -49,9 +49,6 @@ class Judge:
         self._recipe = recipe
         self._truth: Truth = read_truth(task, data)
         self._images: Images = read_images(task, manifest)
-        self.public = [
-            image for image, counts in zip(self._images.ids, self._images.scored(None), strict=True) if counts
-        ]
 
     def judge(self, said: Sequence[Said], rules: Rules) -> Result:
         """The result of these predictions, which must be of all the images that count."""

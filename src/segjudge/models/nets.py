@@ -14,16 +14,14 @@ from torch import nn
 from torch.nn import functional
 
 from segjudge.errors import UsageError
+from segjudge.models.recipes import NETS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from segjudge.models.recipes import Recipe
 
-__all__ = ["NETS", "SmallUNet", "build_net", "stride_of"]
-
-#: Names that `--net` takes: ours, and MONAI's for those who have a GPU and time.
-NETS = ("small", "basic-unet", "segresnet", "resnet34-unet")
+__all__ = ["SmallUNet", "build_net", "stride_of"]
 
 
 class _Block(nn.Module):

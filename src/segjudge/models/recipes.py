@@ -7,7 +7,10 @@ from typing import Literal
 
 from segjudge.errors import UsageError
 
-__all__ = ["RECIPES", "Recipe", "recipe_for"]
+__all__ = ["NETS", "RECIPES", "Recipe", "recipe_for"]
+
+#: Names that `--net` takes: ours, and MONAI's for those who have a GPU and time.
+NETS = ("small", "basic-unet", "segresnet", "resnet34-unet")
 
 Reading = Literal["fixed", "percentiles"]
 
@@ -35,13 +38,8 @@ class Recipe:
     tile: int  # pixels a side of a tile when predicting
     views: bool  # whether predictions are averaged over the flips unless one says otherwise
     validation: int  # images that the metric is taken on after each epoch, at most
-    usual: float = (
-        0.0  # pixels of an instance whose pixels weigh as the background's; smaller ones weigh more
-    )
     rare: tuple[tuple[int, float], ...] = ()  # class id, and how eagerly crops show it where it is present
-    weights: tuple[
-        tuple[int, float], ...
-    ] = ()  # class id, and what a pixel of it weighs; 1 of those not named
+    weights: tuple[tuple[int, float], ...] = ()  # class id, and what its pixels weigh; 1 of others
 
 
 _SMALL = (24, 48, 96, 128)
