@@ -72,4 +72,5 @@ def test_the_commands_of_a_page_are_such_as_segjudge_takes(name):
     assert len(commands) > 8
     for command in commands:
         verb, *words = shlex.split(command)
-        app.commands[verb].make_context(verb, words, parent=click.Context(app))
+        context = click.Context(app)
+        app.get_command(context, verb).make_context(verb, words, parent=context)

@@ -17,7 +17,7 @@ import measure
 HERE = Path(__file__).parent
 SLOW = ("faster-coco-eval", "pycocotools")  # a round takes as long as all of the others'
 COCO_TOOLS = ("segjudge", "ultrafast-pycocotools", "vernier", "hotcoco", *SLOW)
-SEGJUDGE = [OWN, "-c", "from segjudge.cli import main; main()"]
+SEGJUDGE = [OWN, "-m", "segjudge"]
 CLOSE = 1e-9
 
 

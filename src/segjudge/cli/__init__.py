@@ -1,5 +1,5 @@
 """The command line: verbs that parse, call one function, and print."""
 
-from segjudge.cli.app import app, main
+from segjudge.cli.app import app, main, program
 
-__all__ = ["app", "main"]
+__all__ = ["app", "main", "program"]

@@ -3,27 +3,53 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import gc
+import importlib
 import os
 import sys
+import threading
 from typing import NoReturn
 
 import click
 
-from segjudge.cli.judging import check, check_truth, doctor, score, show, tasks
-from segjudge.cli.learning import export, predict, train
-from segjudge.cli.making import convert, decode, demo, encode, make_data, sample
 from segjudge.cli.running import INTERRUPTED, Output, fail, finish
 from segjudge.errors import SegjudgeError, UsageError
 
-__all__ = ["app", "main"]
+__all__ = ["app", "main", "program"]
+
+#: The module of each verb, in the order in which people meet them; a run loads that of its own verb alone.
+_VERBS = {
+    "demo": "making",
+    "tasks": "judging",
+    "show": "judging",
+    "doctor": "judging",
+    "check": "judging",
+    "check-truth": "judging",
+    "score": "judging",
+    "sample": "making",
+    "encode": "making",
+    "decode": "making",
+    "convert": "making",
+    "make-data": "making",
+    "train": "learning",
+    "predict": "learning",
+    "export": "learning",
+}
 
 
 class _Group(click.Group):
-    """The verbs in the order in which people meet them."""
+    """The verbs, each loaded when somebody asks for it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return list(self.commands)
+        return list(_VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in _VERBS:
+            return None
+        module = importlib.import_module(f"segjudge.cli.{_VERBS[cmd_name]}")
+        verb: click.Command = getattr(module, cmd_name.replace("-", "_"))
+        return verb
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -35,29 +61,29 @@ def app() -> None:
     """
 
 
-for _verb in (
-    demo,
-    tasks,
-    show,
-    doctor,
-    check,
-    check_truth,
-    score,
-    sample,
-    encode,
-    decode,
-    convert,
-    make_data,
-    train,
-    predict,
-    export,
-):
-    app.add_command(_verb)
+def program() -> NoReturn:
+    """The process's one work: `main`, and then out at once.
+
+    Taking numpy and all else down piece by piece would take as long as a small score does; the system
+    takes back what is left. What was registered to be done at the end is done.
+    """
+    gc.set_threshold(100_000)  # a short program makes many objects while it starts, and hardly any garbage
+    status: str | int | None = None
+    try:
+        main()
+    except SystemExit as leave:
+        status = leave.code
+    if isinstance(status, str) or threading.active_count() > 1:
+        raise SystemExit(status)
+    atexit._run_exitfuncs()  # noqa: SLF001 - CPython's own name for it, and there is no other
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status or 0)
 
 
 def main() -> None:
-    """The entry point: every way out has its status, and no way shows a traceback."""
-    _collect_less()
+    """The verb that `sys.argv` names: every way out has its status, and no way shows a traceback."""
     output = Output(as_json="--json" in sys.argv)
     try:
         app(standalone_mode=False)
@@ -79,12 +105,6 @@ def main() -> None:
         if os.environ.get("SEGJUDGE_DEBUG"):
             raise
         fail(_internal(error), output)
-
-
-def _collect_less() -> None:
-    """A short program makes many objects while it starts, and leaves them all to the system when it ends."""
-    gc.set_threshold(100_000)
-    atexit.register(gc.freeze)
 
 
 def _misused(error: click.ClickException, output: Output) -> NoReturn:

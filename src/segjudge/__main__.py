@@ -1,0 +1,6 @@
+"""`python -m segjudge` is the command `segjudge`."""
+
+from segjudge.cli import program
+
+if __name__ == "__main__":
+    program()
