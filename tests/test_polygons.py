@@ -6,7 +6,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from segjudge.errors import MaskError
-from segjudge.polygons import FARTHEST, Rings, Runs, polygon_masks, rasterise, united
+from segjudge.kernels import FARTHEST
+from segjudge.polygons import Rings, Runs, polygon_masks, rasterise, united
 
 SIDES = st.integers(1, 24)
 COORDINATES = st.one_of(

@@ -17,25 +17,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segjudge.errors import MaskError
+from segjudge.kernels import FARTHEST
 from segjudge.masks import Masks, ragged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["FARTHEST", "Rings", "Runs", "polygon_masks", "rasterise", "united"]
+__all__ = ["Rings", "Runs", "polygon_masks", "rasterise", "united"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-#: Pixels from the origin to the farthest coordinate, and of the longest side: keeps every step exact.
-FARTHEST = 1 << 20
 
 _SCALE = 5  # points to a pixel
 _MIDDLE = 2  # the point of a pixel's five behind which its middle lies
 _BLOCK = 1 << 16  # crossings at a time: what the processor's cache holds
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Rings:
     """R closed polygons, flat: the corners of ring r are `indptr[r]:indptr[r + 1]`, the last joins the first."""
 
@@ -92,7 +90,7 @@ class Rings:
         return itertools.pairwise(bounds.tolist())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Runs:
     """Runs of pixels in column order, in no order among themselves, each with what it belongs to."""
 
@@ -195,7 +193,7 @@ def _following(indptr: Integers) -> Integers:
     return following
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Edges:
     """E edges that cross the middle of a pixel column of their image; from (x, y) to (to_x, to_y)."""
 

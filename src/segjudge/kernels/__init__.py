@@ -1,21 +1,61 @@
 """The hot loops: integer arrays in, integer arrays out; compiled where the extension was built.
 
 `SEGJUDGE_KERNELS=plain` in the environment chooses the numpy twins; `COMPILED` says which are in use.
-What each function computes is told in `_plain.py`, `_detection_plain.py` and `_json_plain.py`.
+What each function computes is told in `_plain.py`, `_detection_plain.py` and `_json_plain.py`. Each is
+loaded when it is first asked for: a pass over JSON begins before numpy has been loaded.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
-from segjudge.kernels import _detection_plain, _json_plain, _plain
-from segjudge.kernels._json_plain import CLOSED, FLOATS, INTEGERS, MORE, UNREAD, Column, Field, Kind
-from segjudge.kernels._plain import BAD, OPEN, QUOTED, UNSORTED, WIDE
+from segjudge.kernels._words import (
+    BAD,
+    CLOSED,
+    FARTHEST,
+    FLOATS,
+    INTEGERS,
+    MORE,
+    OPEN,
+    QUOTED,
+    UNREAD,
+    UNSORTED,
+    WIDE,
+    Column,
+    Field,
+    Kind,
+)
+
+if TYPE_CHECKING:
+    from segjudge.kernels._detection_plain import (
+        detection_curves,
+        detection_overlaps,
+        match_detections,
+        ranked_order,
+    )
+    from segjudge.kernels._json_plain import read_segments, scan_entries
+    from segjudge.kernels._plain import (
+        equal_to_previous,
+        format_runs,
+        greedy_hits,
+        index_records,
+        label_runs,
+        mask_edges,
+        one_to_one,
+        overlap_pairs,
+        parse_decimals,
+        parse_integers,
+        parse_runs,
+    )
 
 __all__ = [
     "BAD",
     "CLOSED",
     "COMPILED",
+    "FARTHEST",
     "FLOATS",
     "INTEGERS",
     "MORE",
@@ -46,33 +86,39 @@ __all__ = [
     "scan_entries",
 ]
 
-_chosen, _detecting = _plain, _detection_plain
-_scanning, _reading = _json_plain, _json_plain
-if os.environ.get("SEGJUDGE_KERNELS", "") != "plain":
-    try:
-        from segjudge.kernels import _detection, _fast, _json, _segments  # type: ignore[attr-defined, unused-ignore]
-    except ImportError:  # built without a compiler: same results, slower; `segjudge doctor` says so
-        pass
-    else:
-        _chosen, _detecting, _scanning, _reading = _fast, _detection, _json, _segments
+#: The extension of each kernel, and its twin in numpy.
+_TABLES, _DETECTION = ("_fast", "_plain"), ("_detection", "_detection_plain")
+_ENTRIES, _SEGMENTS = ("_json", "_json_plain"), ("_segments", "_json_plain")
+_HOMES = {
+    "detection_curves": _DETECTION,
+    "detection_overlaps": _DETECTION,
+    "equal_to_previous": _TABLES,
+    "format_runs": _TABLES,
+    "greedy_hits": _TABLES,
+    "index_records": _TABLES,
+    "label_runs": _TABLES,
+    "mask_edges": _TABLES,
+    "match_detections": _DETECTION,
+    "one_to_one": _TABLES,
+    "overlap_pairs": _TABLES,
+    "parse_decimals": _TABLES,
+    "parse_integers": _TABLES,
+    "parse_runs": _TABLES,
+    "ranked_order": _DETECTION,
+    "read_segments": _SEGMENTS,
+    "scan_entries": _ENTRIES,
+}
 
-#: True when the compiled kernels are in use.
-COMPILED: bool = _chosen is not _plain
+#: True when the compiled kernels are in use: all of them, or none where a compiler failed at one.
+COMPILED: bool = os.environ.get("SEGJUDGE_KERNELS", "") != "plain" and all(
+    find_spec(f"{__name__}.{compiled}") for compiled, _ in (_TABLES, _DETECTION, _ENTRIES, _SEGMENTS)
+)
 
-detection_curves = _detecting.detection_curves
-detection_overlaps = _detecting.detection_overlaps
-equal_to_previous = _chosen.equal_to_previous
-format_runs = _chosen.format_runs
-greedy_hits = _chosen.greedy_hits
-index_records = _chosen.index_records
-label_runs = _chosen.label_runs
-mask_edges = _chosen.mask_edges
-match_detections = _detecting.match_detections
-one_to_one = _chosen.one_to_one
-overlap_pairs = _chosen.overlap_pairs
-parse_decimals = _chosen.parse_decimals
-parse_integers = _chosen.parse_integers
-parse_runs = _chosen.parse_runs
-ranked_order = _detecting.ranked_order
-read_segments = _reading.read_segments
-scan_entries = _scanning.scan_entries
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - any of the kernels
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    compiled, plain = _HOMES[name]
+    kernel = getattr(importlib.import_module(f"{__name__}.{compiled if COMPILED else plain}"), name)
+    globals()[name] = kernel
+    return kernel

@@ -6,17 +6,15 @@ the kernel stops, and the careful reader goes on. What it passes over has been h
 every byte of it.
 """
 
-import numpy as np
-
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memchr, memcmp
 
 from segjudge.kernels._cursor cimport MORE, ODD, OK, Cursor, blank, integer, number, number_passed
 
-from segjudge.kernels._json_plain import CLOSED, FLOATS, FULL, INTEGERS
+from segjudge.kernels._words import CLOSED, FLOATS, FULL, INTEGERS
 
 cdef enum:
-    # What `_json_plain.py` calls the columns and the bits.
+    # What `_words.py` calls the columns and the bits.
     KIND = 0
     BEGIN = 1
     END = 2

@@ -6,83 +6,23 @@ kernels only spare them entries and masks that are plain; these here spare them 
 
 from __future__ import annotations
 
-from enum import IntEnum, IntFlag
-
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "CLOSED",
-    "FLOATS",
-    "FULL",
-    "INTEGERS",
-    "MORE",
-    "ODD",
-    "READ",
-    "UNREAD",
-    "Column",
-    "Field",
-    "Kind",
-    "read_segments",
-    "scan_entries",
-]
+from segjudge.kernels._words import ODD, UNREAD
+
+__all__ = ["read_segments", "scan_entries"]
 
 Integers = NDArray[np.int64]
 
-#: Why `scan_entries` stopped: at the text's end, at an entry that is not plain, behind the list, for want of room.
-MORE, ODD, CLOSED, FULL = 1, 2, 3, 4
-
-#: Of each mask: whether its runs stand there, or the careful reader is asked.
-READ, UNREAD = 0, 1
-
-
-class Kind(IntEnum):
-    """How a mask is written."""
-
-    TEXT = 1  # counts as COCO's compressed text
-    LIST = 2  # counts as a list of whole numbers
-    RINGS = 3  # polygons
-
-
-class Column(IntEnum):
-    """Columns of the table of whole numbers; places count from the text's begin."""
-
-    KIND = 0  # of the mask
-    BEGIN = 1  # of `segmentation`
-    END = 2
-    COUNTS_BEGIN = 3  # of what lies between the quotes of a text; of the list, brackets and all
-    COUNTS_END = 4
-    HEIGHT = 5  # of `size`, or of an image
-    WIDTH = 6
-    NUMBER = 7  # `id`
-    IMAGE = 8  # `image_id`
-    CLASS = 9  # `category_id`
-    FLAGS = 10  # of `Field`
-
-
-INTEGERS, FLOATS = len(Column), 3  # the floats are score, area, and the product of a box's sides
-
-
-class Field(IntFlag):
-    """Fields that an entry has; of the last two what they say."""
-
-    ID = 1
-    IMAGE = 2
-    CLASS = 4
-    SCORE = 8
-    AREA = 16
-    BOX = 32
-    MASK = 64
-    CROWD = 128
-    IGNORE = 256
-    HEIGHT = 512
-    WIDTH = 1024
-    IS_CROWD = 2048
-    IS_IGNORED = 4096
-
 
 def scan_entries(
-    text: memoryview, at: int, wanted: int, required: int, whole: Integers, real: NDArray[np.float64]
+    text: memoryview,
+    at: int,
+    wanted: int,
+    required: int,
+    whole: Integers | memoryview[int],
+    real: NDArray[np.float64] | memoryview[float],
 ) -> tuple[int, int, int]:
     """How many entries of a JSON list were read from this place, the place behind them, and why no more.
 

@@ -15,19 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segjudge.kernels._words import BAD, OPEN, QUOTED, UNSORTED, WIDE
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Integers = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 Bits = NDArray[np.uint64]
-
-UNSORTED = 1
-OPEN = 2
-BAD = 4
-
-QUOTED = 1
-WIDE = 2
 
 _FAR = 1 << 62
 _SIDE = 1 << 31
