@@ -8,7 +8,7 @@ for the end of its mask's text, and writes only where there is room.
 
 import numpy as np
 
-from libc.math cimport fabs, floor
+from libc.math cimport fabs
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, qsort, realloc
 from libc.string cimport memchr, memcpy, memset
@@ -30,7 +30,7 @@ cdef enum:
     FARTHEST = 1 << 20
     LONGEST = 1 << 22  # signs of a text that is read here
     MOST_CROSSINGS = 1 << 26  # of one ring
-    MOST_STEPS = 64  # of a crossing to its place, on average: beyond, other ways to sort are faster
+    MOST_INSERTED = 32  # crossings of a column that are put in order one by one
 
 cdef struct Run:
     int64_t start
@@ -44,8 +44,6 @@ cdef struct Scratch:
     int64_t value_room
     int32_t* corners
     int64_t corner_room
-    int64_t* crossings
-    int64_t crossing_room
     int64_t* sorted
     int64_t sorted_room
     int64_t* heads
@@ -92,9 +90,9 @@ def read_segments(
     scratch.text = NULL
     scratch.corners = NULL
     scratch.values = NULL
-    scratch.crossings = scratch.sorted = scratch.heads = NULL
+    scratch.sorted = scratch.heads = NULL
     scratch.runs = NULL
-    scratch.text_room = scratch.corner_room = scratch.crossing_room = scratch.sorted_room = 0
+    scratch.text_room = scratch.corner_room = scratch.sorted_room = 0
     scratch.head_room = scratch.run_room = scratch.value_room = 0
     cdef int64_t done = first
     cdef const uint8_t* base = &text[0] if size else NULL
@@ -133,7 +131,6 @@ def read_segments(
         free(scratch.text)
         free(scratch.values)
         free(scratch.corners)
-        free(scratch.crossings)
         free(scratch.sorted)
         free(scratch.heads)
         free(scratch.runs)
@@ -467,91 +464,112 @@ cdef inline int64_t _fifth(int64_t value) noexcept nogil:
     return value // SCALE if value >= 0 else -((SCALE - 1 - value) // SCALE)
 
 
+cdef inline int64_t _first_column(int64_t x, int64_t to_x) noexcept nogil:
+    """The first column whose middle the edge crosses."""
+    return max(_fifth(min(x, to_x) + (SCALE - 1 - MIDDLE)), 0)
+
+
+cdef inline int64_t _last_column(int64_t x, int64_t to_x, int64_t width) noexcept nogil:
+    """The last column whose middle the edge crosses; before the first where it crosses none."""
+    return min(_fifth(max(x, to_x) - (MIDDLE + 1)), width - 1)
+
+
 cdef int64_t _inside(
     Scratch* scratch, int64_t corners, int64_t height, int64_t width, int64_t runs
 ) noexcept nogil:
     """Adds the runs inside one ring; how many there are then, or -1 where there is no memory.
 
-    They lie between the first and second, third and fourth … crossing of the ring with the middles of
-    the pixel columns.
+    They lie between the first and second, third and fourth … crossing of the ring with the middle of each
+    pixel column. A ring is closed, so that every column is crossed an even number of times.
     """
-    cdef int64_t i, following, x, y, to_x, to_y, first, last, count = 0, low = width, high = -1, lines, k
+    cdef int64_t i, x, to_x, first, last, low, high, count = 0, lines
     cdef int32_t* corner = scratch.corners
     cdef void* memory
-    for i in range(corners):
-        following = i + 1 if i + 1 < corners else 0
-        x = corner[2 * i]
-        to_x = corner[2 * following]
-        first = max(_fifth(min(x, to_x) + (SCALE - 1 - MIDDLE)), 0)
-        last = min(_fifth(max(x, to_x) - (MIDDLE + 1)), width - 1)
-        if last >= first:
-            count += last - first + 1
-            low = min(low, first)
-            high = max(high, last)
-    if count == 0:
+    x = to_x = corner[0]
+    for i in range(1, corners):
+        x = min(x, corner[2 * i])
+        to_x = max(to_x, corner[2 * i])
+    low = _first_column(x, to_x)
+    high = _last_column(x, to_x, width)
+    if high < low:
         return runs
-    if count > MOST_CROSSINGS:
-        return -1
-    memory = _reserved(scratch.crossings, &scratch.crossing_room, count, sizeof(int64_t))
+    lines = high - low + 1
+    memory = _reserved(scratch.heads, &scratch.head_room, lines + 2, sizeof(int64_t))
     if memory == NULL:
         return -1
-    scratch.crossings = <int64_t*> memory
+    scratch.heads = <int64_t*> memory
+    memset(scratch.heads, 0, (lines + 2) * sizeof(int64_t))
+    # One more crossing in each column from the first on, one less behind the last.
+    to_x = corner[2 * (corners - 1)]
+    for i in range(corners):
+        x = corner[2 * i]
+        first = _first_column(x, to_x)
+        last = _last_column(x, to_x, width)
+        to_x = x
+        if last >= first:
+            scratch.heads[first - low + 1] += 1
+            scratch.heads[last - low + 2] -= 1
+            count += last - first + 1
+    if count > MOST_CROSSINGS:
+        return -1
     memory = _reserved(scratch.sorted, &scratch.sorted_room, count, sizeof(int64_t))
     if memory == NULL:
         return -1
     scratch.sorted = <int64_t*> memory
-    lines = high - low + 1
-    memory = _reserved(scratch.heads, &scratch.head_room, lines + 1, sizeof(int64_t))
-    if memory == NULL:
-        return -1
-    scratch.heads = <int64_t*> memory
     memory = _reserved(scratch.runs, &scratch.run_room, runs + count // 2, sizeof(Run))
     if memory == NULL:
         return -1
     scratch.runs = <Run*> memory
-    count = 0
-    for i in range(lines + 1):
-        scratch.heads[i] = 0
+    first = last = 0
+    for i in range(1, lines + 1):
+        first += scratch.heads[i]
+        last += first
+        scratch.heads[i] = last  # where the crossings of column i begin
+    _cross(scratch, corners, low, height, width)
+    return _paired(scratch, lines, runs)
+
+
+cdef void _cross(Scratch* scratch, int64_t corners, int64_t low, int64_t height, int64_t width) noexcept nogil:
+    """Puts every crossing into its column's place; each head moves to the next one's begin."""
+    cdef int64_t i, following, x, y, to_x, to_y, first, last
+    cdef int32_t* corner = scratch.corners
     for i in range(corners):
         following = i + 1 if i + 1 < corners else 0
         x = corner[2 * i]
         y = corner[2 * i + 1]
         to_x = corner[2 * following]
         to_y = corner[2 * following + 1]
-        first = max(_fifth(min(x, to_x) + (SCALE - 1 - MIDDLE)), 0)
-        last = min(_fifth(max(x, to_x) - (MIDDLE + 1)), width - 1)
+        first = _first_column(x, to_x)
+        last = _last_column(x, to_x, width)
         if last < first:
             continue
         if (to_x - x if to_x > x else x - to_x) >= (to_y - y if to_y > y else y - to_y):
             if x > to_x:
                 x, y, to_x, to_y = to_x, to_y, x, y
-            _level(x, y, to_x, to_y, first, last, height, scratch.crossings + count)
+            _level(x, y, to_x, to_y, first, last, height, scratch.sorted, scratch.heads - low)
         else:
             if y > to_y:
                 x, y, to_x, to_y = to_x, to_y, x, y
-            _steep(x, y, to_x, to_y, first, last, height, scratch.crossings + count)
-        for k in range(first, last + 1):
-            scratch.heads[k - low + 1] += 1
-        count += last - first + 1
-    return _paired(scratch, count, corners, low, lines, height, width, runs)
+            _steep(x, y, to_x, to_y, first, last, height, scratch.sorted, scratch.heads - low)
 
 
 cdef inline void _level(
     int64_t x, int64_t y, int64_t to_x, int64_t to_y, int64_t first, int64_t last, int64_t height,
-    int64_t* crossings,
+    int64_t* crossings, int64_t* heads,
 ) noexcept nogil:
     """An edge with a point in every fifth of a column: `v = (int)(ys + s * t + .5)`, the upper one counts."""
     cdef double slope = <double> (to_y - y) / <double> (to_x - x)
     cdef int64_t t = first * SCALE + MIDDLE - x + (slope < 0), k, point
-    for k in range(last - first + 1):
+    for k in range(first, last + 1):
         point = <int64_t> (<double> y + slope * <double> t + 0.5)
-        crossings[k] = _pixel(first + k, point, height)
+        crossings[heads[k]] = _pixel(k, point, height)
+        heads[k] += 1
         t += SCALE
 
 
 cdef inline void _steep(
     int64_t x, int64_t y, int64_t to_x, int64_t to_y, int64_t first, int64_t last, int64_t height,
-    int64_t* crossings,
+    int64_t* crossings, int64_t* heads,
 ) noexcept nogil:
     """An edge with a point in every fifth of a line: `u = (int)(xs + s * t + .5)`.
 
@@ -562,12 +580,13 @@ cdef inline void _steep(
     cdef double start = <double> x, beyond, guess
     cdef bint falling = slope < 0, near, next_near
     cdef int64_t k
-    for k in range(last - first + 1):
-        beyond = <double> ((first + k) * SCALE + (MIDDLE + 1))
-        guess = floor((beyond - 0.5 - start) / slope)
+    for k in range(first, last + 1):
+        beyond = <double> (k * SCALE + (MIDDLE + 1))
+        guess = <double> <int64_t> ((beyond - 0.5 - start) / slope)
         near = (start + slope * guess + 0.5 >= beyond) == falling
         next_near = (start + slope * (guess + 1) + 0.5 >= beyond) == falling
-        crossings[k] = _pixel(first + k, y + <int64_t> guess - 1 + near + next_near, height)
+        crossings[heads[k]] = _pixel(k, y + <int64_t> guess - 1 + near + next_near, height)
+        heads[k] += 1
 
 
 cdef inline int64_t _pixel(int64_t column, int64_t point, int64_t height) noexcept nogil:
@@ -575,46 +594,37 @@ cdef inline int64_t _pixel(int64_t column, int64_t point, int64_t height) noexce
     return column * height + min(max(_fifth(point + MIDDLE), 0), height)
 
 
-cdef int64_t _paired(
-    Scratch* scratch, int64_t count, int64_t corners, int64_t low, int64_t lines, int64_t height,
-    int64_t width, int64_t runs,
-) noexcept nogil:
-    """The crossings in order, by column first, and a run between each two."""
-    cdef int64_t i, k, at, first, last, following, x, to_x, value, place, steps
-    cdef int64_t* heads = scratch.heads
-    cdef int64_t* ordered = scratch.sorted
-    for i in range(lines):
-        heads[i + 1] += heads[i]
-    at = 0
-    for i in range(corners):
-        following = i + 1 if i + 1 < corners else 0
-        x = scratch.corners[2 * i]
-        to_x = scratch.corners[2 * following]
-        first = max(_fifth(min(x, to_x) + (SCALE - 1 - MIDDLE)), 0)
-        last = min(_fifth(max(x, to_x) - (MIDDLE + 1)), width - 1)
-        for k in range(first, last + 1):
-            ordered[heads[k - low]] = scratch.crossings[at]
-            heads[k - low] += 1
-            at += 1
-    # Each head has moved to the next one's begin: within a column there are few to put in order, as a rule.
-    steps = 0
-    for i in range(1, count):
-        value = ordered[i]
-        place = i
-        while place > 0 and ordered[place - 1] > value:
-            ordered[place] = ordered[place - 1]
-            place -= 1
-        ordered[place] = value
-        steps += i - place
-        if steps > MOST_STEPS * count:
-            qsort(ordered, count, sizeof(int64_t), _by_value)
-            break
-    for i in range(count // 2):
-        if ordered[2 * i + 1] > ordered[2 * i]:
-            scratch.runs[runs].start = ordered[2 * i]
-            scratch.runs[runs].stop = ordered[2 * i + 1]
-            runs += 1
-    return runs
+cdef int64_t _paired(Scratch* scratch, int64_t lines, int64_t runs) noexcept nogil:
+    """The crossings of each column in order, and a run between each two; how many runs there are then."""
+    cdef int64_t line, i, place, begin = 0, end, first, second
+    cdef int64_t* crossing = scratch.sorted
+    cdef Run* run = scratch.runs + runs
+    for line in range(lines):
+        end = scratch.heads[line]
+        if end - begin == 2:  # as in most columns of most rings
+            first = crossing[begin]
+            second = crossing[begin + 1]
+            run.start = min(first, second)
+            run.stop = max(first, second)
+            run += run.stop > run.start
+            begin = end
+            continue
+        if end - begin > MOST_INSERTED:
+            qsort(crossing + begin, end - begin, sizeof(int64_t), _by_value)
+        else:
+            for i in range(begin + 1, end):
+                first = crossing[i]
+                place = i
+                while place > begin and crossing[place - 1] > first:
+                    crossing[place] = crossing[place - 1]
+                    place -= 1
+                crossing[place] = first
+        for i in range(begin, end - 1, 2):
+            run.start = crossing[i]
+            run.stop = crossing[i + 1]
+            run += run.stop > run.start
+        begin = end
+    return run - scratch.runs
 
 
 cdef int _by_value(const void* first, const void* second) noexcept nogil:
