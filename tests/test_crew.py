@@ -1,7 +1,9 @@
 """A file is cut, indexed and hashed the same by one worker and by several, whatever the pieces are."""
 
+import gzip
 import hashlib
 import threading
+from concurrent.futures import CancelledError
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,9 @@ from hypothesis import strategies as st
 import segjudge as sj
 from segjudge.crew import Crew
 from segjudge.findings import Collector
+from segjudge.formats.begun import Begun
+from segjudge.formats.coco.instance_pass import pass_over_instances
+from segjudge.formats.coco.result_pass import pass_over_results
 from segjudge.formats.receipts import Receipt
 from segjudge.formats.table import text as tables
 from segjudge.formats.table.text import QuotedText, open_text
@@ -107,7 +112,7 @@ def test_workers_change_neither_score_nor_receipt(contest, block, monkeypatch):
     for workers in (1, 2, 5):
         with Crew(workers) as crew:
             sides = [
-                read(task, path, workers=crew, receipt=Receipt(path))
+                read(task, path, workers=crew, begun=Begun(path))
                 for read, path in zip((sj.read_truth, sj.read_submission), contest, strict=True)
             ]
             results.append(sj.score(task, *sides, workers=crew).to_json())
@@ -131,8 +136,19 @@ def hashed_beside(path):
     receipt = Receipt(path)
     with Crew(2) as crew:
         receipt.begin(crew)
-        assert receipt.running(path) is None
         receipt.value()
+        assert receipt.running(path) is None
+    return receipt
+
+
+def hashed_beside_in_turns(path):
+    receipt = Receipt(path)
+    with Crew(2) as crew, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("segjudge.formats.receipts._BLOCK", 1000)
+        patch.setattr("segjudge.formats.receipts._STRETCH", 4096)
+        receipt.begin(crew)
+        receipt.value()
+        assert receipt._ahead._done == path.stat().st_size
     return receipt
 
 
@@ -144,7 +160,16 @@ def hashed_by_a_crew_that_left(path):
     return receipt
 
 
-@pytest.mark.parametrize("way", [Receipt, hashed_while_read, hashed_beside, hashed_by_a_crew_that_left])
+@pytest.mark.parametrize(
+    "way",
+    [
+        Receipt,
+        hashed_while_read,
+        hashed_beside,
+        hashed_beside_in_turns,
+        hashed_by_a_crew_that_left,
+    ],
+)
 def test_every_way_leads_to_the_same_receipt(tmp_path, way):
     path = tmp_path / "some.csv"
     path.write_bytes(bytes(range(256)) * 300)
@@ -165,19 +190,62 @@ def test_a_reader_that_missed_bytes_settles_nothing(tmp_path):
 def test_coco_files_are_hashed_while_they_are_read(tmp_path):
     task, receipts = sj.load_task("coco"), {}
     for path in files(tmp_path, random_scene(3)):
-        receipts[path] = hashlib.sha256(path.read_bytes()).hexdigest(), Receipt(path)
+        receipts[path] = hashlib.sha256(path.read_bytes()).hexdigest(), Begun(path)
     truth, results = receipts
-    sj.read_truth(task, truth, receipt=receipts[truth][1])
-    sj.read_submission(task, results, receipt=receipts[results][1])
-    for path, (expected, receipt) in receipts.items():
+    sj.read_truth(task, truth, begun=receipts[truth][1])
+    sj.read_submission(task, results, begun=receipts[results][1])
+    for path, (expected, begun) in receipts.items():
         path.unlink()
-        assert receipt.value() == expected
+        assert begun.receipt.value() == expected
+
+
+def opened_by_a_crew(task, truth, results, *, packed=False):
+    """A score of files that a crew began with before they were opened."""
+    with Crew(2) as crew:
+        sides = [Begun(path) for path in (truth, results)]
+        for side, passing in zip(sides, (pass_over_instances, pass_over_results), strict=True):
+            side.begin(crew, passing)
+            assert (side._pass is None) == packed
+        known = sj.read_truth(task, truth, workers=crew, begun=sides[0])
+        return sj.score(task, known, sj.read_submission(task, results, begun=sides[1]), workers=crew)
+
+
+def test_a_pass_that_began_early_changes_nothing(tmp_path):
+    task = sj.load_task("coco")
+    truth, results = files(tmp_path, random_scene(3))
+    expected = sj.score(task, sj.read_truth(task, truth), sj.read_submission(task, results)).to_json()
+    assert opened_by_a_crew(task, truth, results).to_json() == expected
+    packed = [tmp_path / f"{path.name}.gz" for path in (truth, results)]
+    for path, plain in zip(packed, (truth, results), strict=True):
+        path.write_bytes(gzip.compress(plain.read_bytes()))
+    assert opened_by_a_crew(task, *packed, packed=True).to_json()["metrics"] == expected["metrics"]
+
+
+def test_what_a_pass_that_began_early_finds_is_told(tmp_path):
+    task = sj.load_task("coco")
+    truth, results = files(tmp_path, random_scene(3))
+    results.write_text(results.read_text().replace('"score"', '"scores"', 1))
+    with pytest.raises(sj.SubmissionError) as early:
+        opened_by_a_crew(task, truth, results)
+    with pytest.raises(sj.SubmissionError) as late:
+        sj.score(task, sj.read_truth(task, truth), sj.read_submission(task, results))
+    assert early.value.diagnosis == late.value.diagnosis
+    assert early.value.diagnosis.totals == {"missing-field": 1}
+
+
+def test_a_pass_ends_when_its_crew_is_let_go(tmp_path):
+    truth, _ = files(tmp_path, random_scene(3))
+    crew, begun = Crew(2), Begun(truth)
+    crew._stopped.set()
+    begun.begin(crew, pass_over_instances)
+    with pytest.raises(CancelledError):
+        begun._pass.result()
 
 
 def test_a_file_that_goes_the_careful_way_has_the_same_receipt(tmp_path):
     path = tmp_path / "s.csv"
     path.write_text(SUBMISSION.replace("img_39", '"img_39"'))
     task = sj.load_task("wad-2018")
-    opened = sj.read_submission(task, path, receipt=Receipt(path))
+    opened = sj.read_submission(task, path, begun=Begun(path))
     assert len(opened.source.image_ids) == 40
     assert opened.digest() == "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()

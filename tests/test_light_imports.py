@@ -52,6 +52,29 @@ def test_importing_the_package_loads_nothing_heavy():
     assert not {name.partition(".")[0] for name in done.stdout.split()} & HEAVY
 
 
+def test_a_pass_over_json_needs_no_numpy(tmp_path: Path):
+    (tmp_path / "results.json").write_text(
+        '[{"image_id": 1, "category_id": 1, "score": 1, "segmentation": 0}]'
+    )
+    code = """
+import sys
+from pathlib import Path
+from segjudge.formats.begun import Begun
+from segjudge.formats.coco.instance_pass import pass_over_instances
+from segjudge.formats.coco.result_pass import pass_over_results
+from segjudge.kernels import COMPILED
+begun = Begun()
+if COMPILED:
+    assert begun.passed(pass_over_results, Path("results.json"), "results.json") is not None
+    assert begun.findings.diagnosis().totals == {"bad-type": 1}, begun.findings.diagnosis()
+    print(*sys.modules)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert not {name.partition(".")[0] for name in done.stdout.split()} & HEAVY
+
+
 def test_every_public_name_exists():
     assert all(getattr(segjudge, name) for name in segjudge.__all__)
     assert segjudge.__all__ == sorted(segjudge.__all__)

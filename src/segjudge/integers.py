@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["among", "common", "distinct"]
+__all__ = ["all_or_chosen", "among", "common", "distinct", "places_of"]
 
 Integers = NDArray[np.int64]
 
@@ -49,3 +49,26 @@ def among(values: Integers, chosen: Integers | Iterable[int]) -> NDArray[np.bool
     place = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
     found: NDArray[np.bool_] = ordered[place] == values
     return found
+
+
+def all_or_chosen(chosen: NDArray[np.bool_]) -> NDArray[np.bool_] | slice:
+    """What indexes the chosen rows: all of them by a slice, which copies nothing.
+
+    >>> all_or_chosen(np.array([True, True])), all_or_chosen(np.array([True, False])).tolist()
+    (slice(None, None, None), [True, False])
+    """
+    return slice(None) if chosen.all() else chosen
+
+
+def places_of(values: Integers) -> tuple[Integers, Integers]:
+    """The values that occur, ascending, and of each value given its place among them.
+
+    >>> known, place = places_of(np.array([7, 7, 3]))
+    >>> known.tolist(), place.tolist()
+    ([3, 7], [1, 1, 0])
+    """
+    if not len(values):
+        return values, values
+    head = np.concatenate([[True], values[1:] != values[:-1]])  # equal ones often stand together
+    known, place = np.unique(values[head], return_inverse=True)
+    return known, place[np.cumsum(head) - 1]

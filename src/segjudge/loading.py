@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -13,7 +12,8 @@ from numpy.typing import NDArray
 from segjudge.crew import Crew
 from segjudge.errors import TruthError, UsageError
 from segjudge.findings import Collector, Where
-from segjudge.formats.opening import Workspace, existing, plain_file
+from segjudge.formats.begun import Begun
+from segjudge.formats.opening import Workspace, existing, label_of, plain_file
 from segjudge.formats.receipts import Receipt
 from segjudge.formats.source import Entries
 from segjudge.images import Images
@@ -22,6 +22,7 @@ from segjudge.task import ArchiveForm, ResultsForm, TableForm, Task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from segjudge.formats.source import Source
     from segjudge.formats.table.index import Table
@@ -45,7 +46,7 @@ _USAGES = ("Public", "Private", "Ignored")
 _PACKED = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"ustar")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Opened:
     """A file that has been opened: what it is called, what was found at once, and how to read on."""
 
@@ -95,22 +96,23 @@ def read_submission(
     *,
     findings: Collector | None = None,
     workers: int | Crew = 1,
-    receipt: Receipt | None = None,
+    begun: Begun | None = None,
 ) -> Submission:
     """The submission at this path, opened and indexed; what is wrong with it does not raise here.
 
-    `-` is standard input. Raises UsageError if nothing is there. So many `workers` index it. Who is going
-    to ask for the digest gives the `receipt` to work it out on the way.
+    `-` is standard input. Raises UsageError if nothing is there. So many `workers` index it. What has
+    `begun` on the file is gone on with; its findings are taken then.
     """
-    found, workspace = findings or Collector(), Workspace()
-    place, label = existing(path, workspace), _label(path)
-    wanted = _receipt_of(place, receipt)
+    begun = begun or Begun(findings=findings)
+    found, workspace = begun.findings, begun.workspace
+    place, label = existing(path, workspace), label_of(path)
+    wanted = begun.receipt_of(place)
     form = task.submission
     source: Source | None
     if isinstance(form, ResultsForm):
         from segjudge.formats.coco.results import open_coco_results  # noqa: PLC0415 - most submissions are tables
 
-        results = open_coco_results(place, label, form.max_unpacked, found, workspace, wanted)
+        results = open_coco_results(place, label, form.max_unpacked, begun)
         source, entries = results, results.all_entries() if results else _NOTHING
     elif isinstance(form, ArchiveForm):
         from segjudge.formats.picture_table import open_submission_archive  # noqa: PLC0415 - Pillow is heavy
@@ -134,15 +136,16 @@ def read_truth(
     *,
     findings: Collector | None = None,
     workers: int | Crew = 1,
-    receipt: Receipt | None = None,
+    begun: Begun | None = None,
 ) -> Truth:
     """The truth at this path, in any of the task's forms; faults are kept, and raise when it is used.
 
-    `workers` and `receipt` are those of `read_submission`.
+    `workers` and `begun` are those of `read_submission`.
     """
-    found, workspace = findings or Collector(), Workspace()
-    place, label = existing(path, workspace), _label(path)
-    wanted = _receipt_of(place, receipt)
+    begun = begun or Begun(findings=findings)
+    found, workspace = begun.findings, begun.workspace
+    place, label = existing(path, workspace), label_of(path)
+    wanted = begun.receipt_of(place)
     later = wanted or Receipt(place)
     if isinstance(task.submission, ArchiveForm):
         from segjudge.formats.picture_table import open_truth_archive  # noqa: PLC0415 - Pillow is heavy
@@ -151,7 +154,7 @@ def read_truth(
         entries = pictures.entries() if pictures else _NOTHING
         return Truth(task, place, label, found, pictures, entries, workspace, later)
     if isinstance(task.submission, ResultsForm) or _is_json(place, task):
-        annotations, entries = _annotations(task, place, label, found, workspace, wanted)
+        annotations, entries = _annotations(task, place, label, begun)
         return Truth(task, place, label, found, annotations, entries, workspace, later)
     if task.truth.label_map is not None and _is_pictures(place):
         from segjudge.formats.label_maps import open_label_maps  # noqa: PLC0415 - Pillow is heavy
@@ -205,25 +208,23 @@ def as_submission(task: Task, given: Submission | Instances) -> Submission:
     return Submission(task, None, source.label, Collector(), source, entries, Workspace(), None)
 
 
-def _annotations(
-    task: Task, path: Path, label: str, findings: Collector, workspace: Workspace, wanted: Receipt | None
-) -> tuple[Source | None, Entries]:
+def _annotations(task: Task, path: Path, label: str, begun: Begun) -> tuple[Source | None, Entries]:
     """COCO's annotations, as instances or as a mask for each class."""
     if isinstance(task.submission, ResultsForm):
         from segjudge.formats.coco.instances import open_coco_instances  # noqa: PLC0415 - most are tables
 
         limit = task.submission.max_unpacked
-        instances = open_coco_instances(path, label, limit, findings, workspace, wanted)
+        instances = open_coco_instances(path, label, limit, begun)
         return instances, instances.all_entries() if instances else _NOTHING
     from segjudge.formats.coco.source import open_coco_truth  # noqa: PLC0415
 
-    masks = open_coco_truth(path, label, task, findings, workspace)
+    masks = open_coco_truth(path, label, task, begun.findings, begun.workspace)
     return masks, _every_class(task, len(masks.image_ids)) if masks else _NOTHING
 
 
 def read_images(task: Task, path: str | Path) -> Images:
     """The manifest `ImageId,Height,Width[,Clip][,Usage]`; raises TruthError with every fault of it."""
-    workspace, findings, label = Workspace(), Collector(), _label(path)
+    workspace, findings, label = Workspace(), Collector(), label_of(path)
     place = plain_file(existing(path, workspace), label, findings, task.submission.max_unpacked, workspace)
     rows: list[tuple[int, list[str]]] = []
     if place is not None:
@@ -235,15 +236,6 @@ def read_images(task: Task, path: str | Path) -> Images:
         first = next((f for f in diagnosis.findings if f.level == "error"), None)
         raise TruthError(f"The list of images {label} is at fault: {first or 'it is empty.'}", diagnosis)
     return images
-
-
-def _receipt_of(place: Path, receipt: Receipt | None) -> Receipt | None:
-    """The receipt that somebody waits for; standard input lies elsewhere by now."""
-    return Receipt(place) if receipt is not None and receipt.path != place else receipt
-
-
-def _label(path: str | Path) -> str:
-    return "standard input" if str(path) == "-" else Path(path).name or str(path)
 
 
 def _is_json(path: Path, task: Task) -> bool:

@@ -23,7 +23,7 @@ from segjudge.cli.choices import (
     workers_option,
 )
 from segjudge.cli.running import Output, finish
-from segjudge.cli.working import begun_receipts, on_cluster, side_by_side, start
+from segjudge.cli.working import begun, on_cluster, side_by_side, start
 from segjudge.errors import SegjudgeError, SubmissionError, UsageError
 
 __all__ = ["check", "check_truth", "doctor", "score", "show", "tasks"]
@@ -179,7 +179,7 @@ def score(
     if fail_under is not None and math.isnan(fail_under):
         raise UsageError("--fail-under wants a number, and nan is none.")
     with start(workers) as crew, ExitStack() as leaving:
-        receipts = begun_receipts(crew, truth, submission)
+        sides = begun(crew, task, truth, submission)
 
         from segjudge.loading import read_submission, read_truth  # noqa: PLC0415
         from segjudge.scoring import score as run  # noqa: PLC0415
@@ -189,8 +189,8 @@ def score(
         images = read_manifest(loaded, manifest)
         known, opened = side_by_side(
             crew,
-            lambda: read_truth(loaded, truth, workers=crew, receipt=receipts[0]),
-            lambda: read_submission(loaded, submission, workers=crew, receipt=receipts[1]),
+            lambda: read_truth(loaded, truth, workers=crew, begun=sides[0]),
+            lambda: read_submission(loaded, submission, workers=crew, begun=sides[1]),
         )
         try:
             with output.progress("scoring") as progress:

@@ -13,20 +13,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import ExitStack
 
-    from segjudge.formats.receipts import Receipt
+    from segjudge.formats.begun import Begun, Pass
 
-__all__ = ["begun_receipts", "on_cluster", "side_by_side", "start", "worker_count"]
+__all__ = ["begun", "on_cluster", "side_by_side", "start", "worker_count"]
 
 First = TypeVar("First")
 Second = TypeVar("Second")
 
-_SWITCH = 0.001  # seconds: kernels come back for the interpreter's lock every few milliseconds
+_SWITCH = 0.0002  # seconds: kernels come back for the interpreter's lock every few milliseconds
 
 
 def start(workers: int | None) -> Crew:
     """A crew of as many workers as were asked for, else of one for each core."""
-    # Nothing in judging multiplies matrices: numpy's threads for that cost more than all of its start.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Nothing in judging multiplies matrices, whatever was said to other programs: numpy's threads for that
+    # cost more than all of its start, and spin on the cores that have work.
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
     crew = Crew(worker_count(workers))
     if crew.workers > 1:
         sys.setswitchinterval(_SWITCH)
@@ -40,15 +41,24 @@ def worker_count(workers: int | None) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
-def begun_receipts(crew: Crew, *paths: str) -> list[Receipt | None]:
-    """Receipts of the files, which a crew of several works out from now on; a folder's has time."""
-    from segjudge.formats.receipts import Receipt  # noqa: PLC0415 - only a score has receipts
+def begun(crew: Crew, task: str, truth: str, submission: str) -> tuple[Begun | None, Begun | None]:
+    """What a crew of several begins on both files while the libraries load; a folder has time."""
+    from segjudge.formats.begun import Begun  # noqa: PLC0415 - only a score begins so early
 
-    receipts = [Receipt(Path(path)) if Path(path).is_file() else None for path in paths]
-    for receipt in receipts:
-        if receipt is not None:
-            receipt.begin(crew)
-    return receipts
+    files = [Path(path) for path in (truth, submission)]
+    sides = [Begun(path) if path.is_file() else None for path in files]
+    passes = _coco_passes() if task == "coco" and crew.workers > 1 else (None, None)
+    for side, passing in zip(sides, passes, strict=True):
+        if side is not None:
+            side.begin(crew, passing)
+    return sides[0], sides[1]
+
+
+def _coco_passes() -> tuple[Pass[Any], Pass[Any]]:
+    from segjudge.formats.coco.instance_pass import pass_over_instances  # noqa: PLC0415 - other tasks have none
+    from segjudge.formats.coco.result_pass import pass_over_results  # noqa: PLC0415
+
+    return pass_over_instances, pass_over_results
 
 
 def on_cluster(leaving: ExitStack, address: str | None) -> Any:  # noqa: ANN401 - distributed is an extra

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
 import threading
 import weakref
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from segjudge.findings import Collector
 
-__all__ = ["ByteFile", "HeldBytes", "Workspace", "existing", "is_url", "plain_file"]
+__all__ = ["ByteFile", "HeldBytes", "Workspace", "existing", "is_packed", "is_url", "label_of", "plain_file"]
 
 _BLOCK = 1 << 20
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
@@ -63,7 +62,8 @@ class Workspace:
     def new_file(self) -> Path:
         """A path for one more temporary file."""
         if self._folder is None:
-            import tempfile  # noqa: PLC0415 - most files are read where they lie
+            import shutil  # noqa: PLC0415 - most files are read where they lie
+            import tempfile  # noqa: PLC0415
 
             self._folder = Path(tempfile.mkdtemp(prefix="segjudge-"))
             # Unlike `__del__`, this also serves a workspace that goes in a cycle, or at the very end.
@@ -78,7 +78,7 @@ class Workspace:
             self._folder = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class ByteFile:
     """A file read from any place, by any thread, in any process that it is sent to."""
 
@@ -134,7 +134,7 @@ class ByteFile:
         self._fd = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class HeldBytes:
     """Bytes in memory that are read like a file's."""
 
@@ -182,6 +182,8 @@ def existing(path: str | Path, workspace: Workspace) -> Path:
     Standard input and what a URL names (`s3://…`, `https://…`) are written to a temporary file.
     """
     if str(path) == "-":
+        import shutil  # noqa: PLC0415 - as above
+
         spooled = workspace.new_file()
         with spooled.open("wb") as out:
             shutil.copyfileobj(sys.stdin.buffer, out, _BLOCK)
@@ -196,6 +198,11 @@ def existing(path: str | Path, workspace: Workspace) -> Path:
     return found
 
 
+def label_of(path: str | Path) -> str:
+    """What a file is called in findings."""
+    return "standard input" if str(path) == "-" else Path(path).name or str(path)
+
+
 def is_url(path: str | Path) -> bool:
     """Whether a path names something elsewhere: a scheme and `://`."""
     return isinstance(path, str) and _URL.match(path) is not None
@@ -207,6 +214,8 @@ def _fetched(url: str, workspace: Workspace) -> Path:
         import fsspec  # noqa: PLC0415 - an extra
     except ImportError:
         raise MissingExtra("cluster", "Reading a URL") from None
+    import shutil  # noqa: PLC0415 - as above
+
     target = workspace.new_file()
     try:
         with fsspec.open(url, "rb") as source, target.open("wb") as out:
@@ -233,13 +242,23 @@ def plain_file(
             "Name the file in it.",
         )
         return None
-    with path.open("rb") as file:
-        magic = file.read(4)
+    magic = _magic(path)
     if magic.startswith(_GZIP):
         return _unpack(lambda: _gzip_blocks(path), findings, where, max_unpacked, workspace)
     if magic == _ZIP:
         return _unpack(lambda: _zip_blocks(path, findings, where), findings, where, max_unpacked, workspace)
     return path
+
+
+def is_packed(path: Path) -> bool:
+    """Whether the file is one that `plain_file` unpacks."""
+    magic = _magic(path)
+    return magic.startswith(_GZIP) or magic == _ZIP
+
+
+def _magic(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(4)
 
 
 def _gzip_blocks(path: Path) -> Iterator[bytes]:

@@ -30,7 +30,7 @@ _BLOCK = 1 << 18  # coordinates that wait to become an array
 _MASKS = 512  # masks that wait to be joined
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Annotations:
     """Images, and what is drawn in them: R rings of polygons and M masks that were run lengths."""
 
@@ -80,13 +80,13 @@ def _floats() -> array[float]:
     return array("d")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Image:
     name: str  # its id in the competition
     size: tuple[int, int]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Reading:
     """The arrays while entries come in; images and annotations come in any order."""
 

@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 _ENTRY_COST = 64  # bytes of text that cost as much as what an entry costs beside its mask
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Columns:
     """What R entries say beside their masks."""
 

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from segjudge.codecs import CocoRle, counts_from_text
 from segjudge.errors import MaskError
 from segjudge.findings import Where
-from segjudge.kernels import Kind
-from segjudge.polygons import FARTHEST
+from segjudge.kernels import FARTHEST, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -234,7 +232,7 @@ def drawing(item: Any, field: str) -> list[array[float]] | Masks:  # noqa: ANN40
     raise Fault("bad-type", field, f"is {shown(value)}, neither rings nor run lengths.", _RINGS)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Written:
     """A mask as plain JSON, not looked into yet: what kind it is, its size, and where its counts lie."""
 
@@ -309,6 +307,8 @@ def _size(value: dict[str, Any], field: str) -> tuple[int, int]:
 
 
 def _mask(value: dict[str, Any], field: str) -> Masks:
+    from segjudge.codecs import CocoRle, counts_from_text  # noqa: PLC0415 - the kernel reads most masks
+
     height, width = _size(value, field)
     counts = value["counts"]
     try:

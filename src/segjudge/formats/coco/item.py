@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Item"]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Item:
     """An entry; it is good until a fault is found."""
 

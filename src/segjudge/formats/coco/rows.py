@@ -1,32 +1,37 @@
-"""The entries of a COCO list as columns of numbers: most from the kernel, the others written down by hand."""
+"""The entries of a COCO list as columns of numbers: most from the kernel, the others written down by hand.
+
+While entries come in, nothing here needs numpy: a pass over a file may begin before that is loaded.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from array import array
+from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Self
-
-import numpy as np
-from numpy.typing import NDArray
 
 from segjudge import kernels
 from segjudge.formats.opening import ByteFile
-from segjudge.kernels import Column, Field
+from segjudge.kernels import FLOATS, INTEGERS, Column, Field
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from segjudge.formats.coco.fields import Written
     from segjudge.formats.opening import Workspace
 
-__all__ = ["SPILLED", "Keys", "Row", "Rows", "Spill", "places_of"]
+    Integers = NDArray[np.int64]
+    Floats = NDArray[np.float64]
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
+__all__ = ["SPILLED", "Keys", "Row", "Rows", "Spill"]
 
 #: Places from here on are those of the spill, less this.
 SPILLED = 1 << 60
 
 _ROOM = 1 << 13  # entries that the kernel takes in one go
+_WHOLE, _REAL = 8 * INTEGERS, 8 * FLOATS  # bytes of a row in each of the two tables
 _MOST_DIGITS = 18  # of an id that the kernel reads
 _TEXTS = 1 << 61  # codes from here on are those of ids that are no plain numbers
 
@@ -53,16 +58,7 @@ class Keys:
         return self._texts[code - _TEXTS] if code >= _TEXTS else str(code)
 
 
-def places_of(codes: Integers) -> tuple[Integers, Integers]:
-    """The codes that occur, ascending, and of each code given its place among them."""
-    if not len(codes):
-        return codes, codes
-    head = np.concatenate([[True], codes[1:] != codes[:-1]])  # files go image by image, as a rule
-    known, place = np.unique(codes[head], return_inverse=True)
-    return known, place[np.cumsum(head) - 1]
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Row:
     """What one entry says, as its list needs it."""
 
@@ -112,40 +108,44 @@ class Spill:
         return ByteFile(self._path)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
+class _Piece:
+    """Rows of entries that follow each other, as the bytes of two tables."""
+
+    first: int  # number of the first entry
+    shift: int  # to be added to places
+    whole: bytes
+    real: bytes
+
+
 class Rows:
     """The rows of one list while they come in."""
 
-    wanted: Field
-    required: Field
-    spill: Spill
-    entries: list[Integers] = field(default_factory=list)
-    whole: list[Integers] = field(default_factory=list)
-    real: list[Floats] = field(default_factory=list)
-    _room: tuple[Integers, Floats] | None = None
-    _waiting: list[tuple[int, list[int], list[float]]] = field(default_factory=list)
+    def __init__(self, wanted: Field, required: Field, spill: Spill) -> None:
+        self.wanted = wanted
+        self.required = required
+        self.spill = spill
+        self._pieces: list[_Piece] = []
+        self._waiting: list[tuple[int, array[int], array[float]]] = []
+        self._whole = bytearray()
+        self._real = bytearray()
 
     def scan(self, text: memoryview, at: int, gone: int, entry: int) -> tuple[int, int, int]:
         """See `stream.Scan`."""
-        if self._room is None:
-            self._room = (
-                np.empty((_ROOM, kernels.INTEGERS), np.int64),
-                np.empty((_ROOM, kernels.FLOATS), np.float64),
-            )
-        whole, real = self._room
+        if not self._whole:
+            self._whole, self._real = bytearray(_ROOM * _WHOLE), bytearray(_ROOM * _REAL)
+        whole = memoryview(self._whole).cast("q", (_ROOM, INTEGERS))
+        real = memoryview(self._real).cast("d", (_ROOM, FLOATS))
         taken, at, state = kernels.scan_entries(text, at, int(self.wanted), int(self.required), whole, real)
         if taken:
             self._settle()
-            rows = whole[:taken].copy()
-            rows[:, Column.BEGIN : Column.COUNTS_END + 1] += gone
-            self.entries.append(np.arange(entry, entry + taken))
-            self.whole.append(rows)
-            self.real.append(real[:taken].copy())
+            kept = bytes(memoryview(self._whole)[: taken * _WHOLE])
+            self._pieces.append(_Piece(entry, gone, kept, bytes(memoryview(self._real)[: taken * _REAL])))
         return taken, at, state
 
     def add(self, entry: int, row: Row) -> None:
         """Keep what the careful reader found."""
-        whole = [0] * kernels.INTEGERS
+        whole = array("q", [0] * INTEGERS)
         mask, size = row.mask, (row.height, row.width)
         if mask is not None:
             begin = SPILLED + self.spill.keep(mask.text)
@@ -160,24 +160,34 @@ class Rows:
         whole[Column.HEIGHT], whole[Column.WIDTH] = size
         whole[Column.NUMBER], whole[Column.IMAGE], whole[Column.CLASS] = row.number, row.image, row.class_id
         whole[Column.FLAGS] = row.flags
-        self._waiting.append((entry, whole, [row.score, row.area, row.box]))
+        self._waiting.append((entry, whole, array("d", [row.score, row.area, row.box])))
 
     def _settle(self) -> None:
-        """The rows that came one by one as arrays, before others follow."""
-        if self._waiting:
-            entries, whole, real = zip(*self._waiting, strict=True)
-            self.entries.append(np.array(entries, np.int64))
-            self.whole.append(np.array(whole, np.int64))
-            self.real.append(np.array(real, np.float64))
-            self._waiting.clear()
+        """The rows that came one by one as pieces, before others follow."""
+        for entry, whole, real in self._waiting:
+            self._pieces.append(_Piece(entry, 0, whole.tobytes(), real.tobytes()))
+        self._waiting.clear()
+
+    def first_flags(self) -> Field:
+        """What the first entry that was kept has; nothing if there is none."""
+        self._settle()
+        if not self._pieces:
+            return Field(0)
+        return Field(memoryview(self._pieces[0].whole).cast("q")[Column.FLAGS])
 
     def columns(self) -> tuple[Integers, Integers, Floats]:
         """The entries' numbers (R,), and whole numbers and floats with a row for each column of the tables."""
+        import numpy as np  # noqa: PLC0415 - the pass itself does without
+
         self._settle()
-        whole = np.concatenate([np.empty((0, kernels.INTEGERS), np.int64), *self.whole])
-        real = np.concatenate([np.empty((0, kernels.FLOATS)), *self.real])
-        entries = np.concatenate([np.empty(0, np.int64), *self.entries])
-        self.entries.clear()
-        self.whole.clear()
-        self.real.clear()
-        return entries, np.ascontiguousarray(whole.T), np.ascontiguousarray(real.T)
+        bounds = np.cumsum([0, *(len(piece.whole) // _WHOLE for piece in self._pieces)])
+        count = int(bounds[-1])
+        entries = np.empty(count, np.int64)
+        whole, real = np.empty((INTEGERS, count), np.int64), np.empty((FLOATS, count), np.float64)
+        for piece, begin, end in zip(self._pieces, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            entries[begin:end] = np.arange(piece.first, piece.first + end - begin)
+            whole[:, begin:end] = np.frombuffer(piece.whole, np.int64).reshape(-1, INTEGERS).T
+            whole[Column.BEGIN : Column.COUNTS_END + 1, begin:end] += piece.shift
+            real[:, begin:end] = np.frombuffer(piece.real, np.float64).reshape(-1, FLOATS).T
+        self._pieces.clear()
+        return entries, whole, real

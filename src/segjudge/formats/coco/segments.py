@@ -17,7 +17,6 @@ from segjudge.formats.coco.rows import SPILLED
 from segjudge.formats.opening import ByteFile, HeldBytes
 from segjudge.kernels import UNREAD, Column, Kind
 from segjudge.masks import Masks, ragged
-from segjudge.polygons import polygon_masks, within_reach
 
 if TYPE_CHECKING:
     from array import array
@@ -29,7 +28,7 @@ Integers = NDArray[np.int64]
 _GAP = 4096  # masks closer than this are read in one go
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Scratch:
     """Memory that a thread uses again and again; masks live until its next are read."""
 
@@ -189,11 +188,15 @@ class Segments:
             return drawn
         for ring in drawn:
             _check_reach(ring)
+        from segjudge.polygons import polygon_masks  # noqa: PLC0415 - the kernel draws most of them
+
         height, width = size.tolist()
         return polygon_masks([drawn], [(height, width)])
 
 
 def _check_reach(ring: array[float]) -> None:
+    from segjudge.polygons import within_reach  # noqa: PLC0415 - as above
+
     coordinates = np.array(ring, np.float64)
     strange = coordinates[~within_reach(coordinates)]
     if len(strange):
