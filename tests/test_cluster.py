@@ -31,7 +31,7 @@ FILES = {
 
 @pytest.fixture(autouse=True)
 def many_chunks(monkeypatch):
-    monkeypatch.setattr(chunks, "_CHUNK", 200)
+    monkeypatch.setattr(chunks, "_MOST", 200)
 
 
 @pytest.fixture(scope="module")

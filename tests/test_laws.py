@@ -230,7 +230,7 @@ def test_chunks_and_workers_change_no_bit(drawn, workers, size, most):
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         written = WRITERS[task_id](scene, Path(folder))
         first = numbers(scored(task_id, written))
-        patch.setattr("segjudge.chunks._CHUNK", size)
+        patch.setattr("segjudge.chunks._MOST", size)
         patch.setattr("segjudge.chunks._MOST_IMAGES", most)
         assert numbers(scored(task_id, written, workers=workers)) == first
 
@@ -247,12 +247,26 @@ def test_chunks_of_larger_files_change_no_bit(task_id, tmp_path, monkeypatch):
     written = WRITERS[task_id](scene, tmp_path)
     first = numbers(scored(task_id, written))
     for size, most, workers in ((1, 1, 1), (500, 3, 2), (2000, 7, 3), (1 << 22, 512, 2)):
-        monkeypatch.setattr("segjudge.chunks._CHUNK", size)
+        monkeypatch.setattr("segjudge.chunks._MOST", size)
         monkeypatch.setattr("segjudge.chunks._MOST_IMAGES", most)
         assert numbers(scored(task_id, written, workers=workers)) == first
     for block in (16, 100, 1000):
         monkeypatch.setattr("segjudge.formats.table.text._BLOCK", block)
         assert numbers(scored(task_id, written)) == first
+
+
+def test_several_workers_get_several_chunks_each(tmp_path, monkeypatch):
+    scene = strategies.random_scene(np.random.default_rng(5), n_images=60, classes=(1,))
+    written, task = files.write_dsb(scene, tmp_path), sj.load_task("dsb-2018")
+    contest = Contest.join(
+        task, sj.read_submission(task, written.submission), sj.read_truth(task, written.truth), None
+    )
+    monkeypatch.setattr("segjudge.chunks._LEAST", 1)
+    for workers in (2, 5):
+        chunks = plan(contest, with_truth=True, workers=workers)
+        assert 5 * workers <= len(chunks) <= 8 * workers
+        assert sorted(np.concatenate([places for places, _ in chunks]).tolist()) == list(range(60))
+    assert len(plan(contest, with_truth=True)) == 1
 
 
 def test_worker_processes_change_no_bit(tmp_path, monkeypatch):

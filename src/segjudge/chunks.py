@@ -27,14 +27,14 @@ __all__ = ["Outcome", "Reader", "plan", "shared_pixels"]
 
 Integers = NDArray[np.int64]
 
-_CHUNK = (
-    1 << 22
-)  # bytes of text, or what costs as much: smaller chunks cost more calls, larger ones more memory
+# Bytes of text, or what costs as much: smaller chunks cost more calls, larger ones more memory.
+_LEAST, _MOST = 1 << 18, 1 << 22
+_TURNS = 6  # chunks of each of several workers, at least, so that all end at nearly the same time
 _MOST_IMAGES = 512
 _PAIRWISE = 256  # masks of one image: more are swept, for pairs grow with the square
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
     """What a chunk gave."""
 
@@ -44,7 +44,7 @@ class Outcome:
     counts: Integers | None = None  # (images of the chunk, 3) truths, ignored regions and predictions
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Reader:
     """All that a thread or process needs for chunks of a contest; it can be pickled."""
 
@@ -137,8 +137,8 @@ def _part_of(side: Reading | None, places: Integers, *, carried: bool) -> Readin
     return side.part(places, carried=carried) if isinstance(side, Divisible) else Part(side, places)
 
 
-def plan(contest: Contest, *, with_truth: bool) -> list[tuple[Integers, bool]]:
-    """Chunks of images of similar cost, each with whether it is scored.
+def plan(contest: Contest, *, with_truth: bool, workers: int = 1) -> list[tuple[Integers, bool]]:
+    """Chunks of images of similar cost for so many workers, each with whether it is scored.
 
     Images of unknown id and images that do not count are checked in chunks of their own.
     """
@@ -150,17 +150,18 @@ def plan(contest: Contest, *, with_truth: bool) -> list[tuple[Integers, bool]]:
         np.add.at(weights, places[places >= 0], opened.source.weights()[places >= 0])
     counted = np.zeros(len(weights), np.bool_)
     counted[: contest.known] = contest.scored
+    cost = _MOST if workers == 1 else int(np.clip(weights.sum() // (_TURNS * workers), _LEAST, _MOST))
     chunks = []
     for scored in (True, False):
         places = np.flatnonzero(counted == scored)
-        chunks += [(part, scored) for part in _cut(places, weights[places])]
+        chunks += [(part, scored) for part in _cut(places, weights[places], cost)]
     return chunks
 
 
-def _cut(places: Integers, weights: Integers) -> Iterator[Integers]:
+def _cut(places: Integers, weights: Integers, cost: int) -> Iterator[Integers]:
     if not len(places):
         return
-    number = np.maximum(np.cumsum(weights) // _CHUNK, np.arange(len(places)) // _MOST_IMAGES)
+    number = np.maximum(np.cumsum(weights) // cost, np.arange(len(places)) // _MOST_IMAGES)
     bounds = np.flatnonzero(np.concatenate([[True], number[1:] != number[:-1], [True]]))
     for begin, end in itertools.pairwise(bounds):
         yield places[begin:end]

@@ -64,8 +64,8 @@ def check(
         refuse_faulty(truth.label, truth.findings.diagnosis())
     if submission.source is not None:
         reader = Reader.of(contest, submission.findings.cap, with_truth=False)
-        chunks = plan(contest, with_truth=False)
         with Crew.of(workers) as crew:
+            chunks = plan(contest, with_truth=False, workers=crew.workers)
             found = outcomes(reader, chunks, crew, processes=submission.source.holds_gil)
             for number, outcome in enumerate(found, start=1):
                 submission.findings.absorb(outcome.submission)
@@ -94,8 +94,8 @@ def check_truth(
     contest = Contest.join(task, None, truth, images)
     if truth.source is not None:
         reader = Reader.of(contest, truth.findings.cap, with_truth=True)
-        chunks = plan(contest, with_truth=True)
         with Crew.of(workers) as crew:
+            chunks = plan(contest, with_truth=True, workers=crew.workers)
             found = outcomes(reader, chunks, crew, processes=truth.source.holds_gil)
             for number, outcome in enumerate(found, start=1):
                 truth.findings.absorb(outcome.truth)
@@ -196,7 +196,7 @@ def receipt_of(task: Task, truth: str | None = None, submission: str | None = No
     return {name: value for name, value in receipt.items() if value is not None}
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Run:
     """What the chunks of a contest gave."""
 
@@ -216,7 +216,7 @@ def run_contest(
     if truth is None or submission is None or truth.source is None or submission.source is None:
         return run
     reader = Reader.of(contest, submission.findings.cap, with_truth=True)
-    chunks = plan(contest, with_truth=True)
+    chunks = plan(contest, with_truth=True, workers=crew.workers if cluster is None else 1)
     processes = truth.source.holds_gil or submission.source.holds_gil
     if cluster is None:
         found = outcomes(reader, chunks, crew, processes=processes)
