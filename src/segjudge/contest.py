@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -30,7 +29,7 @@ Integers = NDArray[np.int64]
 _MOST_LISTED = 20  # classes in a message
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Contest:
     """Everything of one scoring or checking, with the images' places shared by both sides.
 
@@ -364,6 +363,8 @@ def id_hint(image: str, known: tuple[str, ...]) -> str:
         same = next((name for name in known if name != image and _as_number(name) == number), None)
         if same is not None:
             return f"A spreadsheet or pandas has changed {same!r}: read and write ids as text (dtype=str)."
+    import difflib  # noqa: PLC0415 - few ids are misspelt
+
     near = difflib.get_close_matches(image, known[:2000], n=1, cutoff=0.85)
     return f"Is {near[0]!r} meant?" if near else "Compare with the ids of the sample submission."
 

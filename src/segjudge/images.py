@@ -19,7 +19,7 @@ Integers = NDArray[np.int64]
 IGNORED = "Ignored"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Images:
     """N images; ids are text, always: `0012`, `12` and `3e5` are three images."""
 

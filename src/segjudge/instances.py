@@ -24,7 +24,7 @@ __all__ = ["Instances"]
 Integers = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Instances:
     """N masks, each of one class in one image."""
 

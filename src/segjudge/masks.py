@@ -37,7 +37,7 @@ def ragged(begins: Integers, ends: Integers) -> Integers:
     return np.arange(total, dtype=np.int64) + shift
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Masks:
     """N masks as sorted, disjoint, not touching runs of the pixels numbered in one order.
 
@@ -226,7 +226,7 @@ class Masks:
         return Overlaps(pairs[:, 0], pairs[:, 1], pairs[:, 2], self.areas, other.areas)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Overlaps:
     """The pairs of a prediction and a truth that share pixels: K of N x M."""
 

@@ -30,7 +30,7 @@ Bits = NDArray[np.uint64]
 MOST_THRESHOLDS = 64
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Matches:
     """For each prediction and each truth the thresholds, as bits, at which it found a partner."""
 

@@ -20,7 +20,7 @@ INTERRUPTED = 130
 _INTERNAL = 3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Output:
     """Where a verb's words go: one JSON object to standard output, or lines for people."""
 

@@ -32,7 +32,7 @@ class Problem(NamedTuple):
     advice: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Explainer:
     """Reads a cell of one dialect slowly, and says everything that is wrong with it."""
 

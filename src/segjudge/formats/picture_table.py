@@ -33,7 +33,7 @@ Integers = NDArray[np.int64]
 _HEAD = 33  # bytes that hold a PNG's size
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PictureRow:
     """A row of the table: an image, and the picture that is its mask."""
 

@@ -21,7 +21,7 @@ __all__ = ["Chunk", "Divisible", "Entries", "Part", "Reading", "Source"]
 Integers = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
     """The instances of some images, in the order in which the images were asked for."""
 
@@ -29,7 +29,7 @@ class Chunk:
     findings: Collector
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Entries:
     """What the rows of a file say before any mask is read."""
 
@@ -62,7 +62,7 @@ class Divisible(Reading, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Part:
     """Some images of a source that is sent as a whole, numbered anew from 0."""
 

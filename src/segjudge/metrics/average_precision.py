@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["AveragePrecision", "AveragePrecisionTally"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class AveragePrecisionTally(Tally):
     """A line for each prediction, and one for each truth that is evaluated."""
 

@@ -19,7 +19,7 @@ __all__ = ["Ranking", "average_precisions", "group_counts", "group_members"]
 RECALL_LEVELS = 101
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
     """Predictions from the most to the least confident, and where the curve has its points."""
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["ImagePrecision", "ImagePrecisionTally"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ImagePrecisionTally(Tally):
     """A line for each image."""
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Overlap", "OverlapTally"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class OverlapTally(Tally):
     """A line for each mask of the truth: its image, its class, and three areas in pixels."""
 

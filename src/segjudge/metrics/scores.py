@@ -46,7 +46,7 @@ class Scores:
     metrics: Mapping[str, float | None] = field(default_factory=dict)  # other numbers that go by a name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Tally:
     """What a metric has learnt from some images: columns that concatenate, in any order.
 
@@ -91,7 +91,7 @@ class Metric(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Facts:
     """What a metric has to know of the competition beside its tally."""
 

@@ -46,7 +46,7 @@ _NUMBERS = {
 _SIZES = {"Height": "height", "Width": "width"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Records:
     """Where the records of a table lie, sorted by image; equal images keep the file's order."""
 

@@ -33,7 +33,7 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _SHOWN = 60
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Table:
     """R rows of a table of masks. Numbers that could not be read are NONE (NaN for confidences)."""
 
@@ -63,7 +63,7 @@ class Table:
         return Table(self.text, self.image_ids, **chosen, last_row=self.last_row, open_ended=self.open_ended)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Building:
     """The columns of an index while blocks come in."""
 
@@ -179,7 +179,7 @@ class _Building:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Cells:
     """The cells of the well-formed records of a block, by role."""
 

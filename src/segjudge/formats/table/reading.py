@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 
 from segjudge.findings import Collector, Where
@@ -134,6 +133,8 @@ def _header_advice(found: list[str], wanted: list[str]) -> str:
         index = " It is pandas' index: write with to_csv(path, index=False)." if _is_index(extra[0]) else ""
         return f"Remove the column {extra[0]!r}.{index}"
     if extra and lacking:
+        import difflib  # noqa: PLC0415 - few headers are misspelt
+
         folded = {name.casefold(): name for name in extra}
         near = difflib.get_close_matches(lacking[0].casefold(), folded, n=1)
         if near:

@@ -35,7 +35,7 @@ _SPREADSHEET_LIMIT = 32_767  # characters that a spreadsheet's cell can hold
 _ROW_COST = 64  # bytes of text that cost as much as what a row costs beside its runs
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Cells:
     """The cells of a chunk in memory."""
 
@@ -193,7 +193,7 @@ class TableSource:
         return _Cells(text, begins + shift, ends + shift)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Judge:
     """Everything that can be wrong with the masks of a chunk's rows."""
 

@@ -50,7 +50,7 @@ class QuotedText(Exception):  # noqa: N818 - a signal, not a fault
     """The text holds a quote sign: it has to go the careful way."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class TextTable:
     """Where the records of a table lie, and how they are cut."""
 
@@ -152,7 +152,7 @@ class TextTable:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Block:
     """Some whole records: their bytes, where they lie in the file, and where their fields end.
 
@@ -176,7 +176,7 @@ class Block:
         return self.starts if column == 0 else self.ends[:, column - 1] + 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Piece:
     """What a worker has found in a piece of the file; which line it begins at, nobody knows yet."""
 

@@ -39,7 +39,7 @@ class AreaRange:
         return f"{self.name}: {self.least} to {self.most}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Curves:
     """Precision and recall in COCO's layout, -1 where no truth counts.
 
@@ -175,7 +175,7 @@ class Detection:
         return np.array([float(threshold) for threshold in self.thresholds])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Ranking:
     """The predictions of some groups from the most to the least confident, and the truths of each group."""
 

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 FewBits = NDArray[np.uint16] | NDArray[np.uint64]  # as many as there are thresholds
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class DetectionTally(Tally):
     """A line for each prediction within the cap of its image and class, and one for each truth."""
 
