@@ -76,12 +76,17 @@ def match(truths, predictions, ignored, outcomes) -> None:
 
 
 def average_precision(outcomes, truths: int) -> float:
-    """Interpolated precision at recall 0, 0.01, … 1; outcomes are (confidence, hit)."""
+    """Interpolated precision at recall 0, 0.01, … 1; outcomes are (confidence, hit).
+
+    Equal confidences enter the curve together: their order in the file says nothing.
+    """
     outcomes = sorted(outcomes, key=lambda pair: -pair[0])
-    hits = np.cumsum([hit for _, hit in outcomes], dtype=np.int64)
-    if not len(hits):
+    if not outcomes:
         return 0.0
-    precision = hits / np.arange(1, len(hits) + 1)
+    sure = np.array([confidence for confidence, _ in outcomes])
+    last = np.flatnonzero(np.append(sure[1:] != sure[:-1], True))  # of each confidence
+    hits = np.cumsum([hit for _, hit in outcomes], dtype=np.int64)[last]
+    precision = hits / (last + 1)
     envelope = np.maximum.accumulate(precision[::-1])[::-1]
     at = np.searchsorted(hits * 100, np.arange(101) * truths, side="left")
     return float(np.append(envelope, 0.0)[np.minimum(at, len(hits))].mean())

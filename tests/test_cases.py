@@ -334,6 +334,23 @@ def test_rows_of_equal_confidence(rows, expected, tmp_path):
     assert score == pytest.approx(2 / 3, abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("images", "by_file"), [("ab", (51 + Fraction(100, 3)) / 101), ("ba", Fraction(2, 3))]
+)
+def test_a_hit_and_a_false_alarm_of_two_images_and_one_confidence_are_one_point(images, by_file, tmp_path):
+    """Precision 1 at half the recall would be the luck of the file's order: the better row came first."""
+    tied = "0.7748557329177856"
+    hit, stray = Thing("a", 33, px((0, 3)), tied), Thing("b", 33, px((6, 7)), tied)
+    found_later = Thing("b", 33, px((0, 3)), "0.5")
+    scene = Scene(
+        (Image("a", 1, 9), Image("b", 1, 9)),
+        (Thing("a", 33, px((0, 3))), Thing("b", 33, px((0, 3)))),
+        (*({"a": hit, "b": stray}[image] for image in images), found_later),
+    )
+    assert wad_score(scene, tmp_path).score == pytest.approx(2 / 3, abs=1e-12)
+    assert wad_score(scene, tmp_path, "ties=file").score == pytest.approx(float(by_file), abs=1e-12)
+
+
 def test_equal_confidences_may_be_spelt_differently(tmp_path):
     scene = strip(12, [(0, 1), (4, 5)], [("0.50", (8, 9)), ("5e-1", (0, 1)), (".5", (4, 5))])
     assert wad_score(scene, tmp_path).score == pytest.approx(2 / 3, abs=1e-12)

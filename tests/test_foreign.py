@@ -1,5 +1,6 @@
 """Code that others wrote agrees wherever it computes the same: pycocotools, stardist and scikit-learn."""
 
+import importlib.util
 from collections import defaultdict
 from fractions import Fraction
 from pathlib import Path
@@ -213,6 +214,29 @@ def test_ties_go_by_the_file_as_in_cocoeval(seed):
     by_file = agrees_with_cocoeval(ordered)
     free = score("wad-2018", files.write_wad, ordered, [], recall="pycocotools", strict="false")
     assert by_file.score != free.score
+
+
+# --- the usual pipeline of bench/ ---------------------------------------------------------------------------------
+
+
+def usual_pipeline():
+    path = Path(__file__).parents[1] / "bench" / "peer_wad.py"
+    spec = importlib.util.spec_from_file_location("segjudge_bench_peer_wad", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_usual_pipeline_gives_the_score_of_many_equal_confidences(seed, tmp_path):
+    rng = np.random.default_rng(300 + seed)
+    scene = strategies.random_scene(rng, n_images=10, ignored=strategies.WAD_IGNORED, decimals=1)
+    shuffled = tuple(scene.predictions[place] for place in rng.permutation(len(scene.predictions)))
+    written = files.write_wad(Scene(scene.images, scene.truths, shuffled), tmp_path)
+    theirs, images, predictions = usual_pipeline().score(written.truth, written.submission)
+    assert (images, predictions) == (len(scene.images), len(scene.predictions))
+    assert score("wad-2018", files.write_wad, scene, []).score == pytest.approx(theirs, abs=1e-12)
+    assert score("wad-2018", files.write_wad, scene, [], ties="file").score != pytest.approx(theirs, abs=1e-9)
 
 
 # --- stardist: precision of an image ----------------------------------------------------------------------------
