@@ -13,19 +13,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 import environment
+import figures
 import page
 import parts
 import workloads
 from measuring import BenchError, clock, say
-from parts import Effort, Table
+from parts import Table
 
-COCO_PARTS = ("coco", "coco-large", "coco-no-boxes", "curve")
-PARTS = (*COCO_PARTS, "wad", "wad-small", "badlad", "dsb", "masks")
+PARTS = ("coco", "coco-large", "coco-no-boxes", "curve", "wad-small", "wad", "badlad", "dsb", "masks")
+FULL = "python bench/peers --out docs/benchmark.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,41 +47,63 @@ class Sizes:
 QUICK = Sizes(100, 200, (50,), 40, 20, 200, 40, (1, 2, 2))
 
 
-def measured(options, peers: environment.Environment) -> list[Table]:
-    """Every table that was asked for."""
-    sizes = QUICK if options.quick else Sizes()
-    work, chosen = options.work, options.parts
+@dataclass(slots=True)
+class Outcome:
+    """What a run found: the tables, and why parts of it gave none."""
+
+    tables: list[Table] = field(default_factory=list)
+    stopped: dict[str, str] = field(default_factory=dict)  # part: the reason
+
+
+def measured(options, peers: environment.Environment, bandwidth: float) -> Outcome:
+    """Every table that was asked for; a part whose tools do not agree stops, and the next begins."""
+    outcome = Outcome()
+    for part in options.parts:
+        began = time.monotonic()
+        try:
+            for table in tables_of(part, options, peers, bandwidth):
+                outcome.tables.append(table)
+        except BenchError as error:
+            say(f"{part} stopped: {error}")
+            outcome.stopped[part] = str(error)
+        say(f"{part}: {time.monotonic() - began:.0f} s")
+    return outcome
+
+
+def tables_of(part: str, options, peers: environment.Environment, bandwidth: float) -> Iterable[Table]:
+    """The tables of one part, each as soon as it is measured."""
+    sizes, work = QUICK if options.quick else Sizes(), options.work
     counts = (1,) if options.cpu else thread_counts()
-    effort = Effort(options.rounds, options.repeats, options.seed, counts)
-    single = Effort(effort.rounds, effort.repeats, effort.seed, (1,))
-    results: list[Table] = []
-    if "coco" in chosen:
-        results += parts.coco(workloads.coco(work, sizes.coco), effort, peers)
-    if "coco-large" in chosen:
-        results += parts.coco(workloads.coco(work, sizes.coco_large), effort, peers)
-    if "coco-no-boxes" in chosen:
-        results += parts.coco(workloads.coco(work, sizes.coco, boxes=False), single, peers, shell=False)
-    if "curve" in chosen:
-        for images in sizes.curve:
-            results += parts.coco(workloads.coco(work, images), single, peers, shell=False)
-    wad, badlad, dsb = sizes.samples
-    for name, images, usual in (("wad-small", sizes.wad_small, 3), ("wad", sizes.wad, 1)):
-        if name in chosen:
-            pair = workloads.wad(work, images)
-            sample = workloads.first_images(pair, work, wad)
-            found = list(parts.tables(pair, sample, effort, peers, usual_rounds=usual))
-            results += found if name == "wad-small" or "wad-small" not in chosen else found[:1]
-    if "badlad" in chosen:
-        pair = workloads.badlad(work, sizes.badlad)
-        sample = workloads.first_images(pair, work, badlad)
-        results += parts.tables(pair, sample, effort, peers, usual_rounds=2)
-    if "dsb" in chosen:
-        pair = workloads.dsb(work, sizes.dsb)
-        sample = workloads.first_images(pair, work, dsb)
-        results += parts.tables(pair, sample, effort, peers, usual_rounds=3)
-    if "masks" in chosen:
-        results += parts.masks(work, effort, peers)
-    return results
+    effort = parts.Effort(options.rounds, options.repeats, options.seed, counts)
+    single = replace(effort, threads=(1,))
+    notebook = dict(zip(("wad-2018", "badlad", "dsb-2018"), sizes.samples, strict=True))
+
+    def tables(pair: workloads.Pair, *, rounds: int, with_notebook: bool = True) -> Iterable[Table]:
+        sample = workloads.first_images(pair, work, notebook[pair.task]) if with_notebook else None
+        return parts.tables(pair, sample, effort, peers, usual_rounds=rounds)
+
+    match part:
+        case "coco":
+            yield from parts.coco(workloads.coco(work, sizes.coco), effort, peers)
+        case "coco-large":
+            yield from parts.coco(workloads.coco(work, sizes.coco_large), effort, peers)
+        case "coco-no-boxes":
+            pair = workloads.coco(work, sizes.coco, boxes=False)
+            yield from parts.coco(pair, single, peers, shell=False)
+        case "curve":
+            for images in sizes.curve:
+                yield from parts.coco(workloads.coco(work, images), single, peers, shell=False)
+        case "wad-small":
+            yield from tables(workloads.wad(work, sizes.wad_small), rounds=3)
+        case "wad":
+            alone = "wad-small" not in options.parts
+            yield from tables(workloads.wad(work, sizes.wad), rounds=1, with_notebook=alone)
+        case "badlad":
+            yield from tables(workloads.badlad(work, sizes.badlad), rounds=2)
+        case "dsb":
+            yield from tables(workloads.dsb(work, sizes.dsb), rounds=3)
+        case "masks":
+            yield from parts.masks(work, effort, peers, bandwidth)
 
 
 def thread_counts() -> tuple[int, ...]:
@@ -88,41 +112,20 @@ def thread_counts() -> tuple[int, ...]:
     return tuple(count for count in (1, 2, 4, 8, 16) if count <= there)
 
 
-def draw(results: list[Table], peers: environment.Environment, picture: Path, work: Path) -> bool:
-    """Draws the picture beside the page; False where a line would have a single point."""
-    lines: dict[str, list] = {}
-    by_threads: dict[str, list] = {}
-    for table in results:
-        pair = table.pair
-        if pair is None:
-            continue
-        if pair.task == "coco" and table.kind == "in process":
-            if table.threads == 1 and "without" not in table.title:
-                for tool, timing in table.timings.items():
-                    lines.setdefault(tool, []).append((pair.images, timing.seconds))
-            own = page.baseline(table)
-            by_threads.setdefault(table.title, []).append((table.threads, own.seconds))
-        elif pair.task != "coco":
-            points = [
-                (int(name.split()[1]), timing.seconds)
-                for name, timing in table.timings.items()
-                if name.startswith("segjudge")
-            ]
-            by_threads[table.title] = points
-    figures = {
-        "work": {tool: sorted(points) for tool, points in lines.items()},
-        "threads": {
-            title: points for title, points in by_threads.items() if len(points) > 1 and "small" not in title
-        },
-    }
-    if max(map(len, figures["work"].values()), default=0) < 2:
+def draw(tables: list[Table], peers: environment.Environment, picture: Path, work: Path) -> bool:
+    """Draws the picture beside the page; False where there is nothing to draw, or nothing to draw with."""
+    shown = figures.figures(tables)
+    if not any(shown.values()) or "matplotlib" not in peers.versions:
         return False
     place = work / "figures.json"
-    place.write_text(json.dumps(figures))
+    place.write_text(json.dumps(shown))
     picture.parent.mkdir(parents=True, exist_ok=True)
     script = Path(__file__).with_name("plots.py")
-    subprocess.run([peers.python, str(script), str(place), str(picture)], check=True)
-    return True
+    command = [peers.python, str(script), str(place), str(picture)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        say(f"no picture: {done.stderr.strip()}")
+    return not done.returncode
 
 
 def parsed():
@@ -142,12 +145,13 @@ def parsed():
         "--cpu", action="store_true", help="CPU seconds of one thread: the machine is not quiet"
     )
     parser.add_argument("--leave-out", default="", help="peers that are not measured, comma-separated")
-    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--rounds", type=int, help="processes of each tool")
     parser.add_argument("--repeats", type=int, help="within a round's process")
-    parser.add_argument("--seed", type=int, default=1, help="of the order")
+    parser.add_argument("--seed", type=int, help="of the order")
     options = parser.parse_args()
-    options.rounds = options.rounds or (2 if options.quick else 4)
-    options.repeats = options.repeats or (2 if options.quick else 3)
+    for name, value in effort_of(quick=options.quick).items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
     options.parts = options.parts.split(",")
     clock.cpu = options.cpu
     unknown = sorted(set(options.parts) - set(PARTS))
@@ -156,31 +160,50 @@ def parsed():
     return options
 
 
+def command_of(options) -> str:
+    """What was asked for, without the places of files."""
+    words = [FULL]
+    words += [f"--{name}" for name in ("quick", "cpu") if getattr(options, name)]
+    if options.parts != list(PARTS):
+        words.append(f"--parts {','.join(options.parts)}")
+    if options.leave_out:
+        words.append(f"--leave-out {options.leave_out}")
+    usual = effort_of(quick=options.quick)
+    words += [
+        f"--{name} {asked}" for name, value in usual.items() if (asked := getattr(options, name)) != value
+    ]
+    return " ".join(words)
+
+
+def effort_of(*, quick: bool) -> dict[str, int]:
+    """Rounds, repetitions within one, and the seed, unless told."""
+    return {"rounds": 2, "repeats": 2, "seed": 1} if quick else {"rounds": 4, "repeats": 3, "seed": 1}
+
+
 def main() -> int:
     options = parsed()
     options.work.mkdir(parents=True, exist_ok=True)
     if options.out is not None:
         options.out.parent.mkdir(parents=True, exist_ok=True)
-    began, load = time.monotonic(), environment.load()
-    try:
-        environment.compile_own()
-        peers = environment.prepared(options.environment or options.work / "environment", fresh=options.fresh)
-        for name in options.leave_out.split(","):
-            if peers.versions.pop(name, None):
-                peers.missing[name] = "left out of this run"
-        bandwidth = environment.bandwidth(peers.python)
-        results = measured(options, peers)
-    except BenchError as error:
-        say(str(error))
-        return 1
+    environment.compile_own()
+    peers = environment.prepared(options.environment or options.work / "environment", fresh=options.fresh)
+    for name in options.leave_out.split(","):
+        if peers.versions.pop(name, None):
+            peers.missing[name] = "left out of this run"
+    began, bystanders = time.monotonic(), environment.Bystanders()
+    bandwidth = environment.bandwidth(peers.python)
+    outcome = measured(options, peers, bandwidth)
+    seconds = time.monotonic() - began
+    account = page.Account(command_of(options), FULL, seconds, bystanders.cpus(), bandwidth, outcome.stopped)
+    picture = options.out and options.out.parent / "pictures" / "benchmark.png"
+    drawn = picture is not None and draw(outcome.tables, peers, picture, options.work)
+    text = page.written(outcome.tables, peers, account, drawn=drawn)
     if options.out is None:
-        print(page.written(results, peers, load, bandwidth, drawn=False))
+        print(text, end="")
     else:
-        drawn = draw(results, peers, options.out.parent / "pictures" / "benchmark.png", options.work)
-        text = page.written(results, peers, load, bandwidth, drawn=drawn)
         options.out.write_text(text, encoding="utf-8")
-    say(f"done in {time.monotonic() - began:.0f} s")
-    return 0
+    say(f"done in {seconds:.0f} s")
+    return 1 if outcome.stopped else 0
 
 
 if __name__ == "__main__":

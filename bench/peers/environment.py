@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 import sys
+import time
 import venv
 from dataclasses import dataclass
 from importlib import metadata, util
@@ -76,7 +77,7 @@ def own_versions() -> dict[str, str]:
 
 
 def machine() -> str:
-    """Processor, CPUs, memory, system and load in a sentence."""
+    """Processor, CPUs, memory and system in a sentence."""
     parts = [f"{processor()}, {os.cpu_count()} CPUs"]
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -85,11 +86,29 @@ def machine() -> str:
     return ", ".join(parts)
 
 
-def load() -> str:
-    """The load averages over 1, 5 and 15 minutes."""
-    if not hasattr(os, "getloadavg"):
-        return "unknown"
-    return ", ".join(f"{value:.1f}" for value in os.getloadavg())
+class Bystanders:
+    """What other programs take of the CPUs from now on, by the system's own account."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self.others = _others()
+
+    def cpus(self) -> float | None:
+        """How many CPUs the others kept busy on average; None where the system has no /proc."""
+        others = _others()
+        if others is None or self.others is None:
+            return None
+        return max(0.0, others - self.others) / (time.monotonic() - self.began)
+
+
+def _others() -> float | None:
+    """CPU seconds of all programs since the machine started, less those of this one and its ended children."""
+    path = Path("/proc/stat")
+    if not path.exists():
+        return None
+    user, nice, system, _, _, *interrupts = map(int, path.read_text().split("\n", 1)[0].split()[1:9])
+    busy = (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
+    return busy - sum(os.times()[:4])
 
 
 def processor() -> str:

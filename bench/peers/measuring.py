@@ -33,9 +33,10 @@ class Timing:
         return median(value for values in self.rounds for value in values)
 
     @property
-    def spread(self) -> tuple[float, float]:
+    def spread(self) -> tuple[float, float] | None:
+        """The least and the most; None of a single run."""
         every = [value for values in self.rounds for value in values]
-        return min(every), max(every)
+        return (min(every), max(every)) if len(every) > 1 else None
 
     def ratio_to(self, other: "Timing") -> float:
         """How many times as long as the other, round by round; the median."""
@@ -120,7 +121,11 @@ def answering(command: list[str], threads: int, *, own: bool) -> Job:
     """A job that times itself and prints JSON with lists of `seconds` and `cpu`."""
 
     def job() -> dict:
-        answer = json.loads(run(command, threads, own=own).out)
+        printed = run(command, threads, own=own).out
+        try:
+            answer = json.loads(printed)
+        except ValueError as error:
+            raise BenchError(f"it printed {printed.strip()[-300:]!r}, no JSON") from error
         return answer | {"seconds": answer["cpu"]} if clock.cpu else answer
 
     return job

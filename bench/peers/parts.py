@@ -1,6 +1,7 @@
 """What is measured: COCO's files, the competitions' tables, encoding, and one image's masks."""
 
 import json
+import statistics
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ SLOW = ("faster-coco-eval", "pycocotools")  # a round takes as long as all of th
 COCO_TOOLS = ("segjudge", "ultrafast-pycocotools", "vernier", "hotcoco", *SLOW)
 SEGJUDGE = [OWN, "-m", "segjudge"]
 CLOSE = 1e-9
+CACHED = 1 << 20  # bytes: a mask that is smaller may never leave the processor
 
 
 @dataclass(slots=True)
@@ -32,8 +34,20 @@ class Table:
     notes: list[str] = field(default_factory=list)
     unit: float | None = None  # seconds that reading the files and counting newlines takes
     peaks: bool = True
-    per: float = 1.0  # the times are those of so many things, such as images
-    kind: str = ""  # in process, from the shell …
+    kind: str = "in process"  # or from the shell, or whole process
+
+    def own(self) -> list[tuple[int, Timing]]:
+        """segjudge's timings by threads, fewest first; a competition's table has several."""
+        found = []
+        for name, timing in self.timings.items():
+            tool, _, threads = name.partition(", ")
+            if tool == "segjudge":
+                found.append((int(threads.split()[0]) if threads else self.threads, timing))
+        return found
+
+    def others(self) -> list[tuple[str, Timing]]:
+        """The other tools' timings."""
+        return [(name, timing) for name, timing in self.timings.items() if name.split(",")[0] != "segjudge"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +91,7 @@ def coco(pair: Pair, effort: Effort, peers: Environment, *, shell: bool = True) 
     apart = agreement({tool: answer["numbers"] for tool, answer in answers.items()}, pair.title)
     notes = [f"All twelve numbers agree to {apart:.0e}." if apart else "All twelve numbers are equal."]
     notes += [f"{tool} refuses these files ({reason})." for tool, reason in refused.items()]
-    tables = []
+    unit, tables = _unit(pair), []
     for threads in effort.threads:
         jobs, rounds = {}, {}
         for tool in working:
@@ -88,8 +102,7 @@ def coco(pair: Pair, effort: Effort, peers: Environment, *, shell: bool = True) 
         if "pycocotools" in jobs:  # it knows one thread only, and its check is its round
             jobs["pycocotools"] = lambda: answers["pycocotools"]
         timings = by_turns(jobs, rounds, effort.seed)
-        unit = _unit(pair)
-        tables.append(Table(pair.title, pair, threads, timings, notes, unit, kind="in process"))
+        tables.append(Table(pair.title, pair, threads, timings, notes, unit))
         if shell:
             fast = [tool for tool in working if tool not in SLOW]
             jobs = {
@@ -106,7 +119,10 @@ def coco(pair: Pair, effort: Effort, peers: Environment, *, shell: bool = True) 
 
 def _unit(pair: Pair) -> float | None:
     """Seconds that reading both files takes; nothing to set CPU seconds beside."""
-    return None if clock.cpu else measure.unit_seconds([str(pair.truth), str(pair.submission)])
+    if clock.cpu:
+        return None
+    seconds = [measure.unit_seconds([str(pair.truth), str(pair.submission)]) for _ in range(6)]
+    return statistics.median(seconds[1:])
 
 
 def agreement(numbers: dict[str, list], title: str) -> float:
@@ -131,7 +147,7 @@ def score_of(answer: dict) -> float:
 
 
 def tables(
-    pair: Pair, sample: Pair, effort: Effort, peers: Environment, *, usual_rounds: int
+    pair: Pair, sample: Pair | None, effort: Effort, peers: Environment, *, usual_rounds: int
 ) -> Iterable[Table]:
     """A competition's two CSV files: segjudge beside what people use, and beside a notebook on a sample."""
     say(pair.title)
@@ -149,32 +165,16 @@ def tables(
     rounds = {name: usual_rounds if name == usual else effort.rounds * 2 for name in jobs}
     timings = by_turns(jobs, rounds, effort.seed)
     notes = [_same_score(timings, pair.title)]
-    unit = _unit(pair)
-    yield Table(
-        pair.title,
-        pair,
-        0,
-        timings,
-        notes,
-        unit,
-        per=pair.images,
-        kind="segjudge whole, imports of peers left out",
-    )
+    yield Table(pair.title, pair, 0, timings, notes, _unit(pair), kind="whole process")
+    if sample is None:
+        return
     command = [peers.python, "-W", "ignore", str(HERE / "csv_dense.py"), pair.task]
     jobs = {"segjudge, 1 thread": whole_process(score_command(sample, 1), 1, own=True)}
     name = "notebook with whole arrays"
     jobs[name] = answering([*command, str(sample.truth), str(sample.submission)], 1, own=False)
     timings = by_turns(jobs, {"segjudge, 1 thread": effort.rounds, name: 1}, effort.seed)
     notes = [_same_score(timings, sample.title)]
-    yield Table(
-        sample.title,
-        sample,
-        0,
-        timings,
-        notes,
-        per=sample.images,
-        kind="segjudge whole, imports of peers left out",
-    )
+    yield Table(sample.title, sample, 0, timings, notes, kind="whole process")
 
 
 def _same_score(timings: dict[str, Timing], title: str) -> str:
@@ -185,13 +185,17 @@ def _same_score(timings: dict[str, Timing], title: str) -> str:
     return f"The scores agree to {apart:.0e}." if apart else "The scores are equal."
 
 
-def masks(work: Path, effort: Effort, peers: Environment) -> Iterable[Table]:
+def masks(work: Path, effort: Effort, peers: Environment, bandwidth: float) -> Iterable[Table]:
     """Encoding in both orders and at two sizes, and the IoU of one image's masks."""
     for height, width, count in ((480, 640, 20), (2710, 3384, 2)):
         path = workloads.masks(work, height, width, count)
         for order in ("column", "row"):
             title = f"Encode one mask of {height} × {width}, {order} order"
-            yield _masks(title, f"encode-{order}", path, effort, peers)
+            table = _masks(title, f"encode-{order}", path, effort, peers)
+            if height * width > CACHED and not clock.cpu:
+                least = height * width / bandwidth * 1e3
+                table.notes.append(f"One CPU reads the mask's bytes from memory in {least:.2f} ms at best.")
+            yield table
     path = workloads.crowded_image(work)
     yield _masks(
         "IoU of 60 masks with 40, one image of 2710 × 3384, from COCO's texts", "iou", path, effort, peers

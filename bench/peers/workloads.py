@@ -23,6 +23,8 @@ class Pair:
     truth: Path
     submission: Path
     images: int
+    boxes: bool = True  # COCO's results carry them
+    sample: bool = False  # of a larger pair
 
     @property
     def size(self) -> int:
@@ -34,7 +36,7 @@ def coco(work: Path, images: int, *, boxes: bool = True) -> Pair:
     folder = work / f"coco-{images}{'' if boxes else '-no-boxes'}"
     _make("make_coco.py", folder, "--images", images, *(() if boxes else ("--no-boxes",)))
     title = f"COCO, {images:,} images" + ("" if boxes else ", results without boxes")
-    return Pair(title, "coco", folder / "annotations.json", folder / "results.json", images)
+    return Pair(title, "coco", folder / "annotations.json", folder / "results.json", images, boxes)
 
 
 def wad(work: Path, images: int) -> Pair:
@@ -59,8 +61,8 @@ def dsb(work: Path, images: int) -> Pair:
     return _tables(f"DSB, {images:,} images", "dsb-2018", folder, images)
 
 
-def _tables(title: str, task: str, folder: Path, images: int) -> Pair:
-    return Pair(title, task, folder / "truth.csv", folder / "submission.csv", images)
+def _tables(title: str, task: str, folder: Path, images: int, *, sample: bool = False) -> Pair:
+    return Pair(title, task, folder / "truth.csv", folder / "submission.csv", images, sample=sample)
 
 
 def _make(script: str, folder: Path, *options) -> None:
@@ -90,7 +92,9 @@ def first_images(pair: Pair, work: Path, count: int) -> Pair:
         with path.open("rb") as file, (folder / path.name).open("wb") as kept:
             kept.write(next(file))
             kept.writelines(line for line in file if _image(line, pair.task) in chosen)
-    return _tables(f"{pair.title}: the first {count}", pair.task, folder, count)
+    noun = "page" if pair.task == "badlad" else "image"
+    title = f"{pair.title}: the first {noun if count == 1 else f'{count} {noun}s'}"
+    return _tables(title, pair.task, folder, count, sample=True)
 
 
 def _image(line: bytes, task: str) -> bytes:
