@@ -222,16 +222,32 @@ def test_label_runs_twins(labels, dtype, keep):
     both("label_runs", np.array(labels, dtype), np.array(keep, np.uint8))
 
 
+SIDES = st.sampled_from([0, 1, 2, 7, 8, 9, 31, 32, 33, 63, 64, 65, 127, 128, 129, 200])
+
+
+@settings(deadline=None)
+@given(SIDES, SIDES, st.integers(0, 2**32), st.sampled_from([0.002, 0.02, 0.5, 0.98]), st.booleans())
+def test_mask_edges_twins(height, width, seed, share, column):
+    mask = (np.random.default_rng(seed).random((height, width)) < share).astype(np.uint8)
+    both("mask_edges", mask, column)
+
+
+@settings(deadline=None)
 @given(
-    st.integers(1, 20),
-    st.sampled_from([1, 2, 7, 8, 9, 63, 64, 65, 130]),
-    st.integers(0, 2**32),
+    SIDES,
+    SIDES,
+    st.lists(st.tuples(*[st.integers(0, 199)] * 4, st.sampled_from([0, 1, 2, 128, 255]))),
     st.booleans(),
 )
-def test_mask_edges_twins(height, width, seed, column):
-    rng = np.random.default_rng(seed)
-    mask = (rng.random((height, width)) < rng.choice([0.02, 0.5, 0.98])).astype(np.uint8)
-    both("mask_edges", mask, column)
+def test_mask_edges_tell_background_from_every_other_value(height, width, boxes, column):
+    mask = np.zeros((height, width), np.uint8)
+    for y, x, lines, places, value in boxes:
+        mask[y : y + lines + 1, x : x + places + 1] = value
+    edges = both("mask_edges", mask, column)
+    drawn = np.zeros(height * width, bool)
+    for start, stop in edges.reshape(-1, 2).tolist():
+        drawn[start:stop] = True
+    np.testing.assert_array_equal(drawn, (mask.T if column else mask).ravel() != 0)
 
 
 @given(MASKS, st.integers(0, 1), st.sampled_from(["|", ""]))

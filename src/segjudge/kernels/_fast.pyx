@@ -9,11 +9,11 @@ loops below those checks stay inside them. Pixels are numbered in 64 bits. There
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcmp, memcpy, memset
 
-# Sixty-four bytes of text at a time: which of them are marks, which are no digits. On x86-64 with SSE2,
-# which every such processor has; elsewhere the same as loops, which compilers turn into vectors.
+# Sixty-four bytes at a time: which of a text are marks, which are no digits; where pixels change. On x86-64
+# with SSE2, which every such processor has; elsewhere the same as loops, which compilers turn into vectors.
 cdef extern from *:
     """
     #include <stdint.h>
@@ -52,6 +52,20 @@ cdef extern from *:
         *wide |= (uint32_t)_mm_movemask_epi8(all);
         return four_masks(hits[0], hits[1], hits[2], hits[3]);
     }
+    static inline __m128i bytes_at(const uint8_t* at) { return _mm_loadu_si128((const __m128i*)at); }
+    static inline int same_64(const uint8_t* one, const uint8_t* other) {
+        __m128i apart = _mm_setzero_si128();
+        _mm_prefetch((const char*)one + 2048, _MM_HINT_T0); /* memory is what it waits for; may lie anywhere */
+        for (int k = 0; k < 64; k += 16)
+            apart = _mm_or_si128(apart, _mm_xor_si128(bytes_at(one + k), bytes_at(other + k)));
+        return _mm_movemask_epi8(_mm_cmpeq_epi8(apart, _mm_setzero_si128())) == 0xFFFF;
+    }
+    static inline __m128i zeros(const uint8_t* at) { return _mm_cmpeq_epi8(bytes_at(at), _mm_setzero_si128()); }
+    static inline uint64_t changes_64(const uint8_t* one, const uint8_t* other) {
+        __m128i apart[4];
+        for (int k = 0; k < 4; k++) apart[k] = _mm_xor_si128(zeros(one + 16 * k), zeros(other + 16 * k));
+        return four_masks(apart[0], apart[1], apart[2], apart[3]);
+    }
     #else
     static inline uint64_t no_digits_64(const uint8_t* at) {
         uint64_t mask = 0;
@@ -65,6 +79,12 @@ cdef extern from *:
             *quotes |= at[k] == '"';
             *wide |= at[k] >> 7;
         }
+        return mask;
+    }
+    static inline int same_64(const uint8_t* one, const uint8_t* other) { return !memcmp(one, other, 64); }
+    static inline uint64_t changes_64(const uint8_t* one, const uint8_t* other) {
+        uint64_t mask = 0;
+        for (int k = 0; k < 64; k++) mask |= (uint64_t)(!one[k] != !other[k]) << k;
         return mask;
     }
     #endif
@@ -98,6 +118,8 @@ cdef extern from *:
     int lowest_bit(uint64_t bits) nogil
     uint64_t no_digits_64(const uint8_t* at) nogil
     uint64_t marks_64(const uint8_t* at, uint8_t one, uint8_t other, uint64_t* quotes, uint64_t* wide) nogil
+    int same_64(const uint8_t* one, const uint8_t* other) nogil
+    uint64_t changes_64(const uint8_t* one, const uint8_t* other) nogil
     int64_t eight_digits(const uint8_t* stop, int64_t count) nogil
     int64_t line_of(int64_t number, int64_t line, uint64_t inverse) nogil
 
@@ -129,6 +151,18 @@ cdef struct Places:
     int64_t room
 
 
+cdef inline int _room(Places* places, int64_t more) noexcept nogil:
+    """Makes room for so many more places; -1 where memory is short."""
+    cdef int64_t* larger
+    if places.count + more > places.room:
+        places.room = 2 * places.room + more + 4096
+        larger = <int64_t*> realloc(places.data, places.room * sizeof(int64_t))
+        if larger == NULL:
+            return -1
+        places.data = larger
+    return 0
+
+
 cdef int _find_marks(
     const uint8_t* text, int64_t size, uint8_t one, uint8_t other, Places* places, int* flags
 ) noexcept nogil:
@@ -137,7 +171,6 @@ cdef int _find_marks(
     cdef uint64_t hits, quotes = 0, wide = 0
     cdef uint8_t[64] tail
     cdef const uint8_t* window
-    cdef int64_t* larger
     while at < size:
         window = text + at
         if at + 64 > size:
@@ -147,12 +180,8 @@ cdef int _find_marks(
         hits = marks_64(window, one, other, &quotes, &wide)
         if at + 64 > size:
             hits &= (<uint64_t> 1 << (size - at)) - 1
-        if places.count + 64 > places.room:
-            places.room = 2 * places.room + 4096
-            larger = <int64_t*> realloc(places.data, places.room * sizeof(int64_t))
-            if larger == NULL:
-                return -1
-            places.data = larger
+        if _room(places, 64):
+            return -1
         while hits:
             places.data[places.count] = at + lowest_bit(hits)
             places.count += 1
@@ -972,99 +1001,118 @@ def label_runs(const label_t[::1] labels, const uint8_t[::1] keep):
 
 def mask_edges(const uint8_t[:, ::1] mask, bint column):
     cdef int64_t height = mask.shape[0], width = mask.shape[1]
+    cdef Places edges
+    cdef int failed
     if height == 0 or width == 0:
         return np.empty(0, np.int64)
-    if column:
-        return _column_edges(mask, height, width)
-    return _row_edges(mask, height * width)
+    edges.data = NULL
+    edges.count = edges.room = 0
+    with nogil:
+        if column:
+            failed = _column_edges(&mask[0, 0], height, width, &edges)
+        else:
+            failed = _row_edges(&mask[0, 0], height * width, &edges)
+    if failed:
+        free(edges.data)
+        raise MemoryError
+    result = np.empty(edges.count, np.int64)
+    cdef int64_t[::1] view = result
+    if edges.count:
+        memcpy(&view[0], edges.data, edges.count * sizeof(int64_t))
+    free(edges.data)
+    return result
 
 
-def _row_edges(const uint8_t[:, ::1] mask, int64_t n):
-    cdef const uint8_t* base = &mask[0, 0]
-    cdef int64_t at, count = 0
-    cdef int sweep
-    cdef uint64_t word, pattern
-    cdef uint8_t value
-    edges_array = np.empty(0, np.int64)
-    cdef int64_t[::1] edges = edges_array
-    for sweep in range(2):
-        with nogil:
-            count = 0
-            at = 0
-            value = 0
-            while at < n:
-                pattern = 0x0101010101010101ULL if value else 0
-                while at + 8 <= n:
-                    memcpy(&word, base + at, 8)
-                    if word != pattern:
-                        break
-                    at += 8
-                while at < n and base[at] == value:
-                    at += 1
-                if at < n:
-                    if sweep:
-                        edges[count] = at
-                    count += 1
-                    value = 1 - value
-            if value:
-                if sweep:
-                    edges[count] = n
-                count += 1
-        if not sweep:
-            edges_array = np.empty(count, np.int64)
-            edges = edges_array
-    return edges_array
-
-
-def _column_edges(const uint8_t[:, ::1] mask, int64_t height, int64_t width):
-    """Places where the mask changes when it is read down the columns, without transposing it."""
-    cdef int64_t y, x, x0, block, total = 0
-    cdef uint8_t before
-    cdef uint64_t word, above
-    next_array = np.zeros(width + 1, np.int64)
-    cdef int64_t[::1] place = next_array
-    edges_array = np.empty(0, np.int64)
-    cdef int64_t[::1] edges = edges_array
-    cdef int sweep
-    for sweep in range(2):
-        with nogil:
-            for x0 in range(0, width, 64):
-                block = min(x0 + 64, width)
-                for x in range(x0, block):
-                    before = mask[height - 1, x - 1] if x else 0
-                    if mask[0, x] != before:
-                        if sweep:
-                            edges[place[x]] = x * height
-                        place[x] += 1
-                for y in range(1, height):
-                    x = x0
-                    while x + 8 <= block:
-                        memcpy(&word, &mask[y, x], 8)
-                        memcpy(&above, &mask[y - 1, x], 8)
-                        if word != above:
-                            _mark_edges(mask, y, x, x + 8, height, sweep, place, edges)
-                        x += 8
-                    if x < block:
-                        _mark_edges(mask, y, x, block, height, sweep, place, edges)
-        if not sweep:
-            total = next_array.sum()
-            last = mask[height - 1, width - 1]
-            edges_array = np.empty(total + last, np.int64)
-            edges = edges_array
-            if last:
-                edges_array[total] = height * width
-            next_array[1:] = np.cumsum(next_array[:-1])
-            next_array[0] = 0
-    return edges_array
-
-
-cdef inline void _mark_edges(
-    const uint8_t[:, ::1] mask, int64_t y, int64_t x, int64_t stop, int64_t height, int sweep,
-    int64_t[::1] place, int64_t[::1] edges,
+cdef int _changes(
+    const uint8_t* here, const uint8_t* before, int64_t count, int64_t first, Places* places
 ) noexcept nogil:
-    while x < stop:
-        if mask[y, x] != mask[y - 1, x]:
-            if sweep:
-                edges[place[x]] = x * height + y
-            place[x] += 1
-        x += 1
+    """Adds `first + k` for each k below `count` where one side is 0 and the other is not; -1 without memory."""
+    cdef int64_t at = 0
+    cdef uint64_t hits
+    cdef uint8_t[64] tail
+    cdef uint8_t[64] tail_before
+    while at < count:
+        if at + 64 <= count:
+            if same_64(here + at, before + at):
+                at += 64
+                continue
+            hits = changes_64(here + at, before + at)
+        else:
+            memset(tail, 0, 64)
+            memset(tail_before, 0, 64)
+            memcpy(tail, here + at, count - at)
+            memcpy(tail_before, before + at, count - at)
+            hits = changes_64(tail, tail_before)
+        if _room(places, 64):
+            return -1
+        while hits:
+            places.data[places.count] = first + at + lowest_bit(hits)
+            places.count += 1
+            hits &= hits - 1
+        at += 64
+    return 0
+
+
+cdef inline int _add(Places* places, int64_t place) noexcept nogil:
+    if _room(places, 1):
+        return -1
+    places.data[places.count] = place
+    places.count += 1
+    return 0
+
+
+cdef int _row_edges(const uint8_t* mask, int64_t pixels, Places* edges) noexcept nogil:
+    if mask[0] and _add(edges, 0):
+        return -1
+    if _changes(mask + 1, mask, pixels - 1, 1, edges):
+        return -1
+    return _add(edges, pixels) if mask[pixels - 1] else 0
+
+
+cdef int _column_edges(const uint8_t* mask, int64_t height, int64_t width, Places* edges) noexcept nogil:
+    """Compares the rows as they lie in memory, and puts what changes, which is little, in order by column."""
+    cdef int64_t pixels = height * width
+    cdef Places found
+    cdef int failed
+    found.data = NULL
+    found.count = found.room = 0
+    # The pixel before the first of a column is the last of the column before.
+    failed = (
+        (mask[0] and _add(&found, 0))
+        or _changes(mask + 1, mask + pixels - width, width - 1, 1, &found)
+        or _changes(mask + width, mask, pixels - width, width, &found)
+        or _by_column(&found, height, width, edges)
+        or (mask[pixels - 1] and _add(edges, pixels))
+    )
+    free(found.data)
+    return -1 if failed else 0
+
+
+cdef int _by_column(const Places* found, int64_t height, int64_t width, Places* ordered) noexcept nogil:
+    """Pixels counted along the rows, ascending, to pixels counted down the columns, ascending."""
+    cdef int64_t* heads = <int64_t*> calloc(width + 1, sizeof(int64_t))
+    cdef uint64_t inverse = 0
+    cdef int64_t k, y, x
+    if heads == NULL or _room(ordered, found.count + 1):
+        free(heads)
+        return -1
+    if height * width <= <int64_t> 1 << 32:
+        inverse = <uint64_t> -1 // <uint64_t> width + 1  # 0 for one column
+    for k in range(found.count):
+        y = _row_of(found.data[k], width, inverse)
+        heads[found.data[k] - y * width + 1] += 1
+    for k in range(width):
+        heads[k + 1] += heads[k]
+    for k in range(found.count):
+        y = _row_of(found.data[k], width, inverse)
+        x = found.data[k] - y * width
+        ordered.data[heads[x]] = x * height + y
+        heads[x] += 1
+    ordered.count = found.count
+    free(heads)
+    return 0
+
+
+cdef inline int64_t _row_of(int64_t pixel, int64_t width, uint64_t inverse) noexcept nogil:
+    """A product where it is exact: neither a division nor a walk from row to row, whose jumps nobody foresees."""
+    return line_of(pixel, width, inverse) if inverse else pixel // width

@@ -430,7 +430,7 @@ def label_runs(labels: NDArray[Any], keep: Bytes) -> Integers:
 
 
 def mask_edges(mask: Bytes, column: bool) -> Integers:  # noqa: FBT001 - the compiled twin's signature
-    """Start, stop, start, stop … of the runs of a mask of 0 and 1, read by row or down the columns."""
-    flat = (mask.T if column else mask).reshape(-1)
-    padded = np.concatenate([[0], flat, [0]]).astype(np.int8)
-    return np.flatnonzero(np.diff(padded)).astype(np.int64)
+    """Start, stop, start, stop … of the runs of a mask, 0 its background, read by row or down the columns."""
+    flat = (mask.T if column else mask).reshape(-1) != 0
+    padded = np.concatenate([[False], flat, [False]])
+    return np.flatnonzero(padded[1:] != padded[:-1]).astype(np.int64)
