@@ -1,5 +1,7 @@
 """The compiled kernels equal their numpy twins on everything, nonsense included."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -254,3 +256,18 @@ def test_mask_edges_tell_background_from_every_other_value(height, width, boxes,
 def test_format_runs_twins(masks, origin, after):
     starts, stops, indptr, *_ = runs_of(masks, 5)
     both("format_runs", starts, stops, indptr.astype(np.int64), origin, ord(" "), ord(after) if after else 0)
+
+
+LONG = st.integers(0, 17).flatmap(lambda digits: st.integers(10**digits - 2, 10**digits + 2)).map(abs)
+
+
+@given(st.lists(st.tuples(LONG, LONG), max_size=5), st.integers(0, 1), st.sampled_from(["|", ""]))
+def test_format_runs_twins_on_numbers_of_all_lengths(runs, origin, after):
+    edges = np.array([(start, start + length) for start, length in runs], np.int64).reshape(-1)
+    indptr = np.array([0, len(runs) // 2, len(runs)])
+    text, ends = both(
+        "format_runs", edges[::2], edges[1::2], indptr, origin, ord(" "), ord(after) if after else 0
+    )
+    halves = [bytes(text[begin:end]).decode() for begin, end in itertools.pairwise(ends)]
+    numbers = [int(number) for half in halves for number in half.replace("|", " ").split()]
+    assert numbers == [number for start, length in runs for number in (start + origin, length)]

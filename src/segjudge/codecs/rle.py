@@ -80,13 +80,7 @@ class Rle:
         """The text of one mask (height, width) of two values; raises MaskError if there are more."""
         edges = mask_edges(np.asarray(mask), self.order)
         indptr = np.array([0, len(edges) // 2], np.int64)
-        text, _ = kernels.format_runs(
-            np.ascontiguousarray(edges[::2]),
-            np.ascontiguousarray(edges[1::2]),
-            indptr,
-            self.origin,
-            *self.marks,
-        )
+        text, _ = kernels.format_runs(edges[::2], edges[1::2], indptr, self.origin, *self.marks)
         return text.tobytes().decode("ascii")
 
     def encode_masks(self, masks: Masks) -> list[str]:

@@ -620,17 +620,23 @@ cdef int64_t _parse_cell(
 
 
 def format_runs(
-    const int64_t[::1] starts, const int64_t[::1] stops, const int64_t[::1] indptr,
+    const int64_t[:] starts, const int64_t[:] stops, const int64_t[::1] indptr,
     int64_t origin, int between, int after,
 ):
-    cdef int64_t n = indptr.shape[0] - 1, i, k, runs = starts.shape[0]
+    cdef int64_t n = indptr.shape[0] - 1, i, k, runs = starts.shape[0], most = 0, room = 2
     if n < 0 or indptr[0] != 0 or indptr[n] != runs or stops.shape[0] != runs:
         raise ValueError("indptr does not cover the runs")
     for i in range(n):
         if indptr[i + 1] < indptr[i]:
             raise ValueError("indptr is not ascending")
-    # Twenty bytes hold any 64-bit number, and each of two numbers is followed by at most one mark.
-    text_array = np.empty(42 * runs + 1, np.uint8)
+    with nogil:
+        for k in range(runs):
+            most = max(most, starts[k] + origin, stops[k] - starts[k])
+    # Room for the longest number and one mark behind it.
+    while most >= 10:
+        most //= 10
+        room += 1
+    text_array = np.empty(2 * room * runs + 4, np.uint8)  # `_write` writes four bytes at once
     ends_array = np.zeros(n + 1, np.int64)
     cdef uint8_t[::1] text = text_array
     cdef int64_t[::1] ends = ends_array
@@ -653,20 +659,26 @@ def format_runs(
     return text_array[:at], ends_array
 
 
+cdef uint8_t[4004] THREE_DIGITS  # of 000 to 999, each with a byte behind that says nothing
+cdef int _three
+for _three in range(1000):
+    THREE_DIGITS[4 * _three] = 48 + _three // 100
+    THREE_DIGITS[4 * _three + 1] = 48 + _three // 10 % 10
+    THREE_DIGITS[4 * _three + 2] = 48 + _three % 10
+
+
 cdef inline int64_t _write(uint8_t* out, int64_t value) noexcept nogil:
-    cdef uint8_t[20] digits
-    cdef int64_t count = 0, k
+    """How many digits were written; up to three bytes behind them are overwritten, too."""
+    cdef int64_t digits
     if value < 0:
         value = 0
-    while True:
-        digits[count] = 48 + value % 10
-        value = value // 10
-        count += 1
-        if value == 0:
-            break
-    for k in range(count):
-        out[k] = digits[count - 1 - k]
-    return count
+    if value < 1000:
+        digits = 1 + (value >= 10) + (value >= 100)
+        memcpy(out, THREE_DIGITS + (4 * value + 3 - digits), 4)
+        return digits
+    digits = _write(out, value // 1000)
+    memcpy(out + digits, THREE_DIGITS + 4 * (value % 1000), 4)
+    return digits + 3
 
 
 # -------------------------------------------------------------------------------------------- overlaps
