@@ -507,12 +507,32 @@ def test_coco_decoding_undoes_encoding(mask):
 
 @some
 @given(PICTURES, DIALECTS)
-def test_masks_of_other_number_types_encode_alike(mask, dialect):
+def test_masks_of_other_number_types_and_layouts_encode_alike(mask, dialect):
     rle = sj.Rle(*dialect)
     text = rle.encode(mask)
     for other in (mask.astype(np.uint8), mask * np.uint8(255), mask.astype(float), mask.astype(np.int64),
-                  np.asfortranarray(mask), np.flip(np.flip(mask, 0).copy(), 0)):  # fmt: skip
-        assert rle.encode(other) == text
+                  mask.astype(np.int8), (mask * np.uint8(255)).view(np.bool_)):  # fmt: skip
+        for laid in (other, np.asfortranarray(other), np.flip(np.flip(other, 0).copy(), 0),
+                     np.repeat(other, 2, axis=1)[:, ::2], np.repeat(other[..., None], 3, axis=2)[..., 1]):  # fmt: skip
+            assert rle.encode(laid) == text
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (np.array([0, 1, 2], np.uint8), "1, 2"),
+        (np.array([0, 1, 255], np.uint8), "1, 255"),
+        (np.array([0, 7], np.uint8), "7"),
+        (np.array([-1, 0, 1]), "-1, 1"),
+        (np.array([0, -1]), "-1"),
+        (np.array([0.5, 1]), "0.5, 1.0"),
+        (np.array([1, np.nan]), "1.0, nan"),
+    ],
+)
+def test_a_mask_of_more_values_is_refused(values, said):
+    for mask in (values[None], np.asfortranarray(np.tile(values, (3, 1)))):
+        with pytest.raises(sj.MaskError, match=f"also holds {said}"):
+            sj.Rle().encode(mask)
 
 
 RUN_TEXT = st.one_of(
@@ -637,6 +657,7 @@ def test_overlaps_equal_those_of_the_pictures(stack, order, data):
         assert (pairs.shared > 0).all()
     union = stack.sum(axis=(1, 2))[:, None] + other.sum(axis=(1, 2)) - shared
     np.testing.assert_array_equal(one.overlaps(two).iou(), shared / np.maximum(union, 1))
+
 
 
 # --- forms of one file --------------------------------------------------------------------------------------

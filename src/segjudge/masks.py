@@ -303,11 +303,21 @@ def mask_edges(mask: NDArray[Any], order: Order) -> Integers:
         )
     if mask.dtype != np.bool_:
         mask = _two_valued(mask)
-    return kernels.mask_edges(np.ascontiguousarray(mask).view(np.uint8), order == "column")
+    by_column = order == "column"
+    if mask.flags.f_contiguous:  # its columns lie in memory as rows do elsewhere
+        mask, by_column = mask.T, not by_column
+    return kernels.mask_edges(np.ascontiguousarray(mask).view(np.uint8), by_column)
 
 
-def _two_valued(mask: NDArray[Any]) -> NDArray[np.bool_]:
+def _two_valued(mask: NDArray[Any]) -> NDArray[Any]:
+    """The mask as booleans, or as it is where it holds bytes of 0 and 1."""
+    if mask.dtype == np.uint8 and mask.max(initial=0) <= 1:
+        return mask
     foreground: NDArray[np.bool_] = mask != 0
+    if mask.dtype.kind in "iuf":
+        top = mask.max(initial=1)
+        if top in (1, 255) and np.array_equal(mask == top, foreground):
+            return foreground
     values = np.unique(mask[foreground])
     if len(values) > 1 or (len(values) == 1 and values[0] not in (1, 255)):
         found = ", ".join(str(value) for value in values[:5])
