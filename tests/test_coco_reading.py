@@ -346,8 +346,12 @@ def test_counts_are_decoded_as_they_were_encoded(data, height, width):
     if height and width:
         encoded = coco_mask.encode(np.asfortranarray(picture.astype(np.uint8)))
         assert sj.CocoRle().compress(masks)[0] == encoded["counts"].decode()
-    text = json.dumps(sj.CocoRle().compress(masks)[0])[1:-1].encode()
-    for kind, body in ((kernels.Kind.TEXT, text), (kernels.Kind.LIST, json.dumps(item["counts"]).encode())):
+    signs = sj.CocoRle().compress(masks)[0]
+    for kind, body in (
+        (kernels.Kind.SIGNS, signs.encode()),
+        (kernels.Kind.TEXT, json.dumps(signs)[1:-1].encode()),
+        (kernels.Kind.LIST, json.dumps(item["counts"]).encode()),
+    ):
         mask = decoded([body], [kind], [(height, width)])
         if mask is None:
             return

@@ -659,6 +659,15 @@ def test_overlaps_equal_those_of_the_pictures(stack, order, data):
     np.testing.assert_array_equal(one.overlaps(two).iou(), shared / np.maximum(union, 1))
 
 
+def test_masks_of_images_of_different_sizes_do_not_meet_unless_a_size_is_unknown():
+    square, wide = (Masks.from_dense(np.ones((2, *shape), bool)) for shape in ((2, 3), (3, 2)))
+    unknown = sj.Rle("row", 0).decode(["0 4"])
+    for one, two in ((square, wide), (Masks.concatenate([square, unknown, wide]), unknown)):
+        with pytest.raises(sj.MaskError, match="different sizes"):
+            one.overlaps(two)
+    assert square.overlaps(unknown).shared.tolist() == [4, 4]
+    assert len(square.overlaps(Masks.empty())) == len(Masks.empty().overlaps(square)) == 0
+
 
 # --- forms of one file --------------------------------------------------------------------------------------
 

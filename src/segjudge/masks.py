@@ -203,21 +203,13 @@ class Masks:
                 "Decode both in one order.",
             )
         if groups is None:
-            if (
-                len(
-                    {
-                        tuple(shape)
-                        for shape in [*self.shapes.tolist(), *other.shapes.tolist()]
-                        if shape[0] >= 0
-                    }
-                )
-                > 1
-            ):
+            if _differ(np.concatenate([self.shapes, other.shapes])):
                 raise MaskError(
                     "Masks of images of different sizes do not overlap.", "Compare one image at a time."
                 )
-            groups = np.zeros(len(self), np.int64), np.zeros(len(other), np.int64)
-        sides = _grouped(*groups)
+            sides = _one_group(len(self)), _one_group(len(other))
+        else:
+            sides = _grouped(*groups)
         bound = (least.numerator, least.denominator) if least is not None else (0, 1)
         pairs = kernels.overlap_pairs(
             self.starts, self.stops, self.indptr, self.extents, self.areas, *sides[0],
@@ -356,6 +348,17 @@ def _extents(starts: Integers, stops: Integers, indptr: Integers, line: Integers
         axis=1,
     )
     return extents
+
+
+def _differ(shapes: Integers) -> bool:
+    """Whether two of the shapes that are known differ."""
+    known = shapes[shapes[:, 0] >= 0]
+    return bool((known != known[:1]).any())
+
+
+def _one_group(masks: int) -> tuple[Integers, Integers]:
+    """The order and the bounds of masks that lie in one image."""
+    return np.arange(masks, dtype=np.int64), np.array([0, masks], np.int64)
 
 
 def _grouped(

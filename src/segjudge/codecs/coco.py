@@ -102,36 +102,41 @@ class CocoRle:
 
 def _plain_texts(objects: Sequence[Mapping[str, Any]]) -> tuple[list[bytes], Integers] | None:
     """The compressed texts and the sizes of objects that have nothing else; None if one is otherwise."""
-    texts, sizes = [], []
+    texts: list[bytes] = []
+    sides: list[int] = []
     for item in objects:
         size, counts = item.get("size"), item.get("counts")
         if isinstance(counts, str) and counts.isascii():
             counts = counts.encode()
         if (
-            not isinstance(counts, bytes)
-            or not counts
+            not counts
+            or not isinstance(counts, bytes)
             or not isinstance(size, (list, tuple))
             or len(size) != 2
         ):
             return None
-        if not all(type(side) is int and 0 < side <= _KERNEL_SIDE for side in size):
+        height, width = size
+        if not (
+            type(height) is type(width) is int and 0 < height <= _KERNEL_SIDE and 0 < width <= _KERNEL_SIDE
+        ):
             return None
-        texts.append(counts.replace(b"\\", b"\\\\"))  # as JSON has them, which is what the kernel reads
-        sizes.append(size)
-    return (texts, np.array(sizes, np.int64)) if texts else None
+        texts.append(counts)
+        sides += size
+    return (texts, np.array(sides, np.int64).reshape(-1, 2)) if texts else None
 
 
 def _decoded_texts(texts: Sequence[bytes], sizes: Integers) -> Masks | None:
     """The masks of plain texts, all at once; None if one of them is no mask."""
-    lengths, count = np.array([len(text) for text in texts], np.int64), len(texts)
+    joined, count = b"".join(texts), len(texts)
+    lengths = np.array([len(text) for text in texts], np.int64)
     ends = np.cumsum(lengths)
-    room = int((lengths // 2 + 1).sum())
+    room = len(joined) // 2 + count
     starts, stops = np.empty(room, np.int64), np.empty(room, np.int64)
     indptr, areas = np.zeros(count + 1, np.int64), np.empty(count, np.int64)
     extents, status = np.empty((count, 4), np.int64), np.empty(count, np.uint8)
     done = kernels.read_segments(
-        np.frombuffer(b"".join(texts), np.uint8), ends - lengths, ends,
-        np.full(count, kernels.Kind.TEXT, np.int64), sizes, 0, starts, stops, indptr, areas, extents, status,
+        np.frombuffer(joined, np.uint8), ends - lengths, ends,
+        np.full(count, kernels.Kind.SIGNS, np.int64), sizes, 0, starts, stops, indptr, areas, extents, status,
     )  # fmt: skip
     if done < count or (status == kernels.UNREAD).any():
         return None

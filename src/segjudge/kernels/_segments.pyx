@@ -19,6 +19,7 @@ cdef enum:
     TEXT = 1
     LIST = 2
     RINGS = 3
+    SIGNS = 4
     READ = 0
     UNREAD = 1
     NO_ROOM = 2
@@ -108,9 +109,10 @@ def read_segments(
             out.runs = out.area = 0
             out.extent = &extents[done, 0]
             out.measured = False
-            if kinds[done] == TEXT:
+            if kinds[done] == TEXT or kinds[done] == SIGNS:
                 state = _from_text(
-                    base + begins[done], base + ends[done], height, height * width, &scratch, &out
+                    base + begins[done], base + ends[done], kinds[done] == TEXT, height, height * width,
+                    &scratch, &out,
                 )
             elif kinds[done] == LIST:
                 state = _from_list(base + begins[done], base + ends[done], height * width, &out)
@@ -230,7 +232,8 @@ cdef int _from_list(const uint8_t* begin, const uint8_t* end, int64_t pixels, Ou
 
 
 cdef int _from_text(
-    const uint8_t* begin, const uint8_t* end, int64_t height, int64_t pixels, Scratch* scratch, Out* out
+    const uint8_t* begin, const uint8_t* end, bint escaped, int64_t height, int64_t pixels,
+    Scratch* scratch, Out* out,
 ) noexcept nogil:
     """COCO's compressed text: five bits a sign, least first; from the third on differences to two before.
 
@@ -252,7 +255,7 @@ cdef int _from_text(
         return UNREAD
     scratch.values = values = <int32_t*> memory
     bits = scratch.text + PAD
-    length = _bits(begin, end, bits)
+    length = _bits(begin, end, escaped, bits)
     numbers = _numbers(bits, length, values) if length >= 0 else -1
     if numbers < 0:
         return UNREAD
@@ -273,18 +276,19 @@ cdef int _from_text(
     return READ if at == pixels else UNREAD
 
 
-cdef int64_t _bits(const uint8_t* begin, const uint8_t* end, uint8_t* bits) noexcept nogil:
+cdef int64_t _bits(const uint8_t* begin, const uint8_t* end, bint escaped, uint8_t* bits) noexcept nogil:
     """The six bits of each sign, with zeros before and behind; how many signs, or -1 where one is foreign.
 
     The one escape that counts have in JSON is that of the backslash.
     """
-    cdef const uint8_t* slash
+    cdef const uint8_t* slash = NULL
     cdef uint8_t strange = 0, sign
     cdef int64_t length, i
     cdef uint8_t* at = bits
     memset(bits - PAD, 0, PAD)
     while True:
-        slash = <const uint8_t*> memchr(begin, b'\\', end - begin) if begin < end else NULL
+        if escaped:
+            slash = <const uint8_t*> memchr(begin, b'\\', end - begin) if begin < end else NULL
         length = (end if slash == NULL else slash) - begin
         for i in range(length):
             sign = begin[i] - 48

@@ -43,9 +43,10 @@ READ, UNREAD = 0, 1
 class Kind(IntEnum):
     """How a mask is written."""
 
-    TEXT = 1  # counts as COCO's compressed text
+    TEXT = 1  # counts as COCO's compressed text, in JSON
     LIST = 2  # counts as a list of whole numbers
     RINGS = 3  # polygons
+    SIGNS = 4  # counts as COCO's compressed text, with no sign escaped
 
 
 class Column(IntEnum):
