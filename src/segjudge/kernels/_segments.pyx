@@ -9,7 +9,7 @@ for the end of its mask's text, and writes only where there is room.
 import numpy as np
 
 from libc.math cimport fabs
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, qsort, realloc
 from libc.string cimport memchr, memcpy, memset
 
@@ -317,7 +317,7 @@ cdef int64_t _numbers(const uint8_t* bits, int64_t length, int32_t* values) noex
     for i in range(length):
         value = ((<int32_t> bits[i] & 31) ^ 16) - 16
         more = -(<int32_t> bits[i - 1] >> 5)
-        values[i] = value + (((value << 5) - value + (<int32_t> bits[i - 1] & 31)) & more)
+        values[i] = value + ((value * 32 - value + (<int32_t> bits[i - 1] & 31)) & more)
     # Longer ones are few: the first, the last, and where a column is left out.
     i = 0
     while i < length:
@@ -333,7 +333,7 @@ cdef int64_t _numbers(const uint8_t* bits, int64_t length, int32_t* values) noex
         value = ((<int32_t> bits[i] & 31) ^ 16) - 16
         last = i - 1
         while bits[last] & GOES_ON:
-            value = (value << 5) + (bits[last] & 31)
+            value = <int32_t> (<uint32_t> value * 32 + (bits[last] & 31))  # may wrap, and is then left out
             last -= 1
         if i - last > 6:
             return -1
