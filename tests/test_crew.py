@@ -141,17 +141,6 @@ def hashed_beside(path):
     return receipt
 
 
-def hashed_beside_in_turns(path):
-    receipt = Receipt(path)
-    with Crew(2) as crew, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("segjudge.formats.receipts._BLOCK", 1000)
-        patch.setattr("segjudge.formats.receipts._STRETCH", 4096)
-        receipt.begin(crew)
-        receipt.value()
-        assert receipt._ahead._done == path.stat().st_size
-    return receipt
-
-
 def hashed_by_a_crew_that_left(path):
     receipt = Receipt(path)
     crew = Crew(2)
@@ -160,16 +149,7 @@ def hashed_by_a_crew_that_left(path):
     return receipt
 
 
-@pytest.mark.parametrize(
-    "way",
-    [
-        Receipt,
-        hashed_while_read,
-        hashed_beside,
-        hashed_beside_in_turns,
-        hashed_by_a_crew_that_left,
-    ],
-)
+@pytest.mark.parametrize("way", [Receipt, hashed_while_read, hashed_beside, hashed_by_a_crew_that_left])
 def test_every_way_leads_to_the_same_receipt(tmp_path, way):
     path = tmp_path / "some.csv"
     path.write_bytes(bytes(range(256)) * 300)

@@ -12,12 +12,10 @@ if TYPE_CHECKING:
 
     from segjudge.crew import Crew
 
-    _Hash = hashlib._Hash  # noqa: SLF001 - its name where types are told, and nowhere else
 
 __all__ = ["Receipt", "Running"]
 
 _BLOCK = 1 << 22  # large, for between two blocks other threads may hold the interpreter's lock
-_STRETCH = 4 * _BLOCK
 
 
 class Receipt:
@@ -30,16 +28,16 @@ class Receipt:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._value: str | None = None
-        self._ahead: _Ahead | None = None
+        self._future: Future[str] | None = None
         self._crew: Crew | None = None
         self._lock = threading.Lock()
 
     def begin(self, crew: Crew) -> None:
         """Have it worked out beside other work, where more than one worker is there."""
         with self._lock:
-            if crew.workers > 1 and self._value is None and self._ahead is None and self._crew is None:
+            if crew.workers > 1 and self._value is None and self._future is None and self._crew is None:
                 self._crew = crew
-                self._ahead = _Ahead(self.path, crew)
+                self._future = crew.pool.submit(_digest, self.path, crew)
 
     def leave_to_reader(self, crew: Crew) -> None:
         """Leave it to who reads the file anyway, in a crew that may be stopped."""
@@ -48,7 +46,7 @@ class Receipt:
     def running(self, path: Path) -> Running | None:
         """A hash for who is about to read all of this file; None where that would not help."""
         with self._lock:
-            wanted = self._value is None and self._ahead is None and path == self.path
+            wanted = self._value is None and self._future is None and path == self.path
             return Running(self, self._crew) if wanted else None
 
     def settle(self, value: str) -> None:
@@ -59,8 +57,8 @@ class Receipt:
     def value(self) -> str:
         """SHA-256 in hexadecimal; see `segjudge.formats.archive.digest` for folders."""
         with self._lock:
-            if self._value is None and self._ahead is not None:
-                self._value = self._ahead.value()
+            if self._value is None and self._future is not None:
+                self._value = _result(self._future)
             if self._value is None:
                 self._value = _digest(self.path)
             return self._value
@@ -88,61 +86,29 @@ class Running:
             self._receipt.settle(self._hash.hexdigest())
 
 
-class _Ahead:
-    """A crew's work on a receipt: a turn for each stretch of the file, behind whatever else is waiting.
-
-    So a long file keeps no worker from work that others wait for.
-    """
-
-    def __init__(self, path: Path, crew: Crew) -> None:
-        from concurrent.futures import Future  # noqa: PLC0415 - loaded where there is a crew of several
-
-        self._path = path
-        self._crew = crew
-        self._hash = hashlib.sha256()
-        self._done = 0
-        self._future: Future[str] = Future()
-        crew.pool.submit(self._turn)
-
-    def _turn(self) -> None:
-        try:
-            if self._path.is_dir():
-                self._future.set_result(_digest(self._path))
-                return
-            size = _add(self._hash, self._path, self._done, _STRETCH)
-            self._done += size
-            if size < _STRETCH:
-                self._future.set_result(self._hash.hexdigest())
-            else:
-                self._crew.pool.submit(self._turn)
-        except Exception as error:  # noqa: BLE001 - whoever asks for the value is told
-            self._future.set_exception(error)
-
-    def value(self) -> str | None:
-        """The hash of it all; None where the crew was let go before."""
-        return None if self._crew.stopped else self._future.result()
-
-
-def _add(total: _Hash, path: Path, begin: int, most: int) -> int:
-    """Add so many bytes of a file to a hash, from this place on; how many there were."""
-    size = 0
-    room = memoryview(bytearray(min(_BLOCK, most)))
-    with path.open("rb", buffering=0) as file:
-        file.seek(begin)
-        while size < most and (count := file.readinto(room[: most - size])):
-            total.update(room[:count])
-            size += count
-    return size
-
-
-def _digest(path: Path) -> str:
+def _digest(path: Path, crew: Crew | None = None) -> str:
     if path.is_dir():
         from segjudge.formats.archive import digest  # noqa: PLC0415 - most receipts are of single files
 
         return digest(path)
     total = hashlib.sha256()
-    _add(total, path, 0, path.stat().st_size)
+    room = memoryview(bytearray(min(_BLOCK, path.stat().st_size + 1)))
+    with path.open("rb", buffering=0) as file:
+        while count := file.readinto(room):
+            if crew is not None and crew.stopped:
+                raise _cancelled()
+            total.update(room[:count])
     return total.hexdigest()
+
+
+def _result(future: Future[str]) -> str | None:
+    """What a crew has worked out; None where it was let go before."""
+    from concurrent.futures import CancelledError  # noqa: PLC0415 - loaded where there is a crew of several
+
+    try:
+        return future.result()
+    except CancelledError:
+        return None
 
 
 def _cancelled() -> Exception:
