@@ -16,6 +16,7 @@ from pycocotools.cocoeval import COCOeval
 
 import segjudge as sj
 from tests.coco_scenes import files, pycocotools, random_scene, scenes
+from tests.reference.detection import Object, Scene
 from tests.running import segjudge
 
 NAMES = ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl")
@@ -28,6 +29,17 @@ def scored(paths, **options):
 
 def stats(evaluation):
     return [None if value == -1 else pytest.approx(value, abs=1e-12) for value in evaluation.stats.tolist()]
+
+
+def twelve(paths):
+    """The numbers of pycocotools for two files."""
+    with redirect_stdout(io.StringIO()):
+        known = COCO(str(paths[0]))
+        evaluation = COCOeval(known, known.loadRes(str(paths[1])), "segm")
+        evaluation.evaluate()
+        evaluation.accumulate()
+        evaluation.summarize()
+    return evaluation
 
 
 @settings(max_examples=120, deadline=None)
@@ -95,13 +107,65 @@ def test_polygons_counts_and_crowds_give_the_numbers_of_pycocotools(seed):
         for path, document in zip(paths, (truth, results), strict=True):
             path.write_text(json.dumps(document))
         result = scored(paths)
-        with redirect_stdout(io.StringIO()):
-            known = COCO(str(paths[0]))
-            evaluation = COCOeval(known, known.loadRes(str(paths[1])), "segm")
-            evaluation.evaluate()
-            evaluation.accumulate()
-            evaluation.summarize()
+        evaluation = twelve(paths)
     assert list(result.metrics.values()) == stats(evaluation)
+
+
+def with_ids(paths, ids):
+    """The same two files with other ids of the images."""
+    truth, results = (json.loads(path.read_text()) for path in paths)
+    truth["images"] = [{**image, "id": ids[image["id"]]} for image in truth["images"]]
+    for entry in (*truth["annotations"], *results):
+        entry["image_id"] = ids[entry["image_id"]]
+    for path, document in zip(paths, (truth, results), strict=True):
+        path.write_text(json.dumps(document))
+    return paths
+
+
+def tied(count=12):
+    """Images of one object each, every other found, all with one confidence: their order is the score."""
+    mask, other = frozenset(range(20)), frozenset(range(60, 80))
+    images = tuple(range(1, count + 1))
+    truths = tuple(Object(image, 1, mask, 20.0) for image in images)
+    found = tuple(Object(image, 1, mask if image % 9 == 1 else other, 20.0, 0.5) for image in images)
+    return Scene(images, (1,), 10, 10, truths, found)
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [lambda i: i, str, lambda i: f"{i:04}", lambda i: f"0{i}", lambda i: f"a{i}", lambda i: -i],
+    ids=["numbers", "digits", "padded", "led by 0", "names", "below 0"],
+)
+def test_ties_between_images_go_by_the_ids_as_the_truth_has_them(tmp_path, ids):
+    scene = tied()
+    paths = with_ids(files(tmp_path, scene), {image: ids(image) for image in scene.images})
+    assert list(scored(paths).metrics.values()) == stats(twelve(paths))
+
+
+def test_the_order_of_tied_images_counts(tmp_path):
+    scores = set()
+    for name, ids in (("numbers", int), ("texts", str)):
+        folder = tmp_path / name
+        folder.mkdir()
+        scene = tied()
+        paths = with_ids(files(folder, scene), {image: ids(image) for image in scene.images})
+        scores.add(scored(paths).score)
+    assert len(scores) == 2
+
+
+@settings(max_examples=30, deadline=None)
+@given(scenes())
+def test_images_with_texts_of_digits_as_ids_give_the_numbers_of_pycocotools(scene):
+    if not scene.predictions:
+        return
+    with TemporaryDirectory() as folder:
+        paths = with_ids(files(Path(folder), scene), {image: str(image) for image in scene.images})
+        truth = json.loads(paths[0].read_text())
+        for thing, entry in zip(scene.truths, truth["annotations"], strict=True):
+            entry["area"] = 1e11 if thing.ignore else entry["area"]
+            entry["ignore"] = 0
+        paths[0].write_text(json.dumps(truth))
+        assert list(scored(paths).metrics.values()) == stats(twelve(paths))
 
 
 def test_an_evaluator_gives_what_files_give(tmp_path):

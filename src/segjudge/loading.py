@@ -69,6 +69,11 @@ class Opened:
         listed: Mapping[int, str] | None = getattr(self.source, "class_names", None)
         return listed
 
+    @property
+    def quoted(self) -> bool:
+        """Whether the file has the ids of all its images as texts, where it could have numbers."""
+        return bool(getattr(self.source, "quoted", False))
+
     def digest(self) -> str | None:
         """SHA-256 of the file as it was given, or of a folder's files, worked out once; None for arrays."""
         return None if self.receipt is None else "sha256:" + self.receipt.value()

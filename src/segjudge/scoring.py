@@ -144,6 +144,7 @@ def score(
         np.flatnonzero(contest.scored),
         contest.images.clip_numbers(),
         contest.images.ids,
+        truth.quoted,
     )
     return finished(
         task, run, facts, parts, submission.label, submission.findings, truth.findings, receipt, classes

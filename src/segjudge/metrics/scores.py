@@ -99,3 +99,4 @@ class Facts:
     images: Integers  # (N,) places of the images that are scored
     clips: Integers | None  # (all images,) the clip of each image, None if not known
     ids: tuple[str, ...] = ()  # (all images,) the id of each image
+    quoted: bool = False  # whether the truth has all ids as texts, digits or not

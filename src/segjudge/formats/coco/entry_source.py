@@ -57,6 +57,8 @@ class EntrySource:
         columns: Columns,
         segments: Segments,
         class_names: Mapping[int, str] | None = None,
+        *,
+        quoted: bool = False,
     ) -> None:
         self.label = label
         self.place = place  # the list's name in the file; empty where the file is the list
@@ -65,6 +67,7 @@ class EntrySource:
         self.columns = columns
         self.segments = segments
         self.class_names = class_names  # None where the file has none of its own
+        self.quoted = quoted  # whether the file has the ids of all images as texts
         self._shapes = shapes
         self._order = np.zeros(0, np.int64)
         self._bounds = np.zeros(1, np.int64)

@@ -74,6 +74,7 @@ class InstancePass:
         self.rewritten: ByteFile | None = None  # masks that were written anew
         self.class_names: dict[int, str] = {}
         self.faulty: set[int] = set()  # codes of images whose entries are at fault
+        self.quoted = 0  # images whose id is a text
 
     # ---------------------------------------------------------------------------------- one entry
 
@@ -85,6 +86,7 @@ class InstancePass:
         if item.good:
             row = Row(number=self.keys.code(key), height=height, width=width, flags=int(_IMAGE))
             self.images.add(entry, row)
+            self.quoted += isinstance(value["id"], str)
         elif key is not None:
             self.faulty.add(self.keys.code(key))
 

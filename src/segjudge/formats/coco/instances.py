@@ -83,6 +83,7 @@ class _Reading:
             columns,
             Segments(ByteFile(path), self.entries.rewritten, whole[:, kept]),
             dict(sorted(self.entries.class_names.items())),
+            quoted=0 < self.entries.quoted == count,
         )
 
     def _tell_repeats(

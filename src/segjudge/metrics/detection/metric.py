@@ -16,8 +16,6 @@ from segjudge.metrics.detection.tally import DetectionTally, matched
 from segjudge.metrics.scores import Facts, Scores, mean
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from segjudge.instances import Instances
     from segjudge.matching import Integers
     from segjudge.metrics.detection.tally import FewBits
@@ -59,7 +57,7 @@ class Detection:
     "AP is averaged over all categories", "over multiple Intersection over Union (IoU) values", and over 101
     recall levels. The first area range is the score's; the last cap is that of every number but AR1 and
     AR10. Thresholds and recall levels are floats in equal steps, compared with ≥; predictions of equal
-    confidence go by image id, then by their place in the file.
+    confidence go by image id, as number or as text as the truth has it, then by their place in the file.
     """
 
     thresholds: tuple[Fraction, ...]
@@ -202,7 +200,7 @@ class _Ranking:
             np.bincount(truth_group[truth_known & (column > 0)], minlength=len(groups))
             for column in counted.T
         ]
-        ties = _id_ranks(facts.ids)[tally.image] << 32 | tally.ranks
+        ties = _id_ranks(facts)[tally.image] << 32 | tally.ranks
         order = kernels.ranked_order(group, (~known).astype(np.int64), tally.confidences, ties)
         return cls(
             order if known.all() else order[known[order]],
@@ -228,13 +226,16 @@ def _places(known: Integers, keys: Integers) -> tuple[Integers, NDArray[np.bool_
     return np.maximum(place, 0), place >= 0
 
 
-def _id_ranks(ids: Sequence[str]) -> Integers:
-    """The rank of each image id: by number if all are whole numbers, else as text."""
-    keys: list[Any] = list(ids)
-    together = "".join(ids).replace("-", "")
-    if together.isascii() and together.isdigit():
+def _id_ranks(facts: Facts) -> Integers:
+    """The rank of each image id: by number if all are whole numbers, else as text.
+
+    Ids that the truth quotes are texts to COCO's program, and "10" stands before "9".
+    """
+    keys: list[Any] = list(facts.ids)
+    together = "".join(facts.ids).replace("-", "")
+    if not facts.quoted and together.isascii() and together.isdigit():
         with suppress(ValueError):  # "1-2" and "" are no numbers
-            keys = list(map(int, ids))
+            keys = list(map(int, facts.ids))
     ranks = np.empty(len(keys), np.int64)
     ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
     return ranks
