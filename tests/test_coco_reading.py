@@ -436,6 +436,26 @@ def decoded(
     return sj.Masks("column", starts[:runs], stops[:runs], indptr, np.array(sizes, np.int64), areas, extents)
 
 
+@pytest.mark.parametrize("signs", ["ooooo?", "ooooo0", "ooooo_", "ooooo?ooooo_"])
+def test_numbers_that_add_up_to_more_than_any_integer_holds_are_refused(signs):
+    texts = [signs.encode() * 600_000, b"1" + b"o" * 3_000_000 + b"0"]
+    size = (1 << 20, 1 << 20)
+    assert decoded(texts, [kernels.Kind.TEXT] * 2, [size] * 2, whole=False) is None
+    with pytest.raises(MaskError):
+        sj.CocoRle().decode({"size": size, "counts": texts[0]})
+
+
+def test_a_text_of_very_many_runs_is_read():
+    counts = [1, 2] * 100_000
+    mask = sj.CocoRle().decode({"size": [1000, 300], "counts": counts})
+    text = sj.CocoRle().compress(mask)
+    again = sj.CocoRle().decode({"size": [1000, 300], "counts": text[0]})
+    assert again.starts.tolist() == mask.starts.tolist()
+    assert again.extents.tolist() == mask.extents.tolist()
+    read = decoded([text[0].encode()], [kernels.Kind.TEXT], [(1000, 300)])
+    assert read is None or read.areas.tolist() == [200_000]
+
+
 def test_the_kernels_refuse_arrays_that_would_lead_them_astray():
     if not kernels.COMPILED:
         pytest.skip("needs the compiled kernels")

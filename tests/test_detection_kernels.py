@@ -31,7 +31,7 @@ def numbers(values):
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from([0, 1, 2, 5, -3, 1 << 40]),
+            st.sampled_from([0, 1, 2, 5, -3, 1 << 40, (1 << 63) - 1, -(1 << 63)]),
             st.integers(0, 2),
             st.sampled_from([0.5, 0.25, -0.0, 0.0, 1e300]),
             st.integers(0, 3),
@@ -150,6 +150,7 @@ def test_sixty_four_thresholds_fill_all_bits():
         ({1: numbers([1])}, "groups"),
         ({1: numbers([-1])}, "groups"),
         ({6: numbers([[-1]])}, "negative"),
+        ({6: numbers([[(1 << 53) + 1]])}, "no float"),
         ({7: np.array([0.5, 0.2])}, "levels"),
         ({7: np.array([0.5, np.nan])}, "levels"),
         ({7: np.array([2.0])}, "levels"),
@@ -227,7 +228,7 @@ def test_detection_overlaps_twins(drawn, least, sized, flags):
     assert wanted.sum() == (crowd[truth] == 0).sum()
 
 
-@pytest.mark.parametrize("change", range(5))
+@pytest.mark.parametrize("change", range(8))
 def test_overlaps_of_nonsense_are_refused(change):
     masks = Masks.from_dense(np.ones((1, 2, 2), bool), "column")
     side, truths = arguments_of(masks, numbers([0])), arguments_of(masks, numbers([0]))
@@ -239,7 +240,14 @@ def test_overlaps_of_nonsense_are_refused(change):
         side[2] = numbers([0, 2])
     elif change == 3:
         side[6] = numbers([0, 0])
-    else:
+    elif change == 4:
         truths[4] = numbers([])
-    with pytest.raises(ValueError, match=r"order|indptr|length"):
-        _detection.detection_overlaps(*side, *truths, np.zeros(1, np.uint8), 0.5)
+    elif change == 5:
+        truths[4] = numbers([(1 << 63) - 1])
+    elif change == 6:
+        side[4] = numbers([-1])
+    else:
+        side[3] = numbers([[0, (1 << 63) - 1, 0, 2]])
+    for twin in (_detection, _detection_plain):
+        with pytest.raises(ValueError, match=r"order|indptr|length|area|box"):
+            twin.detection_overlaps(*side, *truths, np.zeros(1, np.uint8), 0.5)

@@ -18,6 +18,8 @@ ctypedef fused bits_t:
 cdef double TINY = 2.0 ** -52  # in the denominator of a precision, as COCO has it
 
 cdef int64_t FAR = <int64_t> 1 << 31  # no image has so many lines, or such long ones
+cdef int64_t MANY = <int64_t> 1 << 53  # whole numbers up to here are floats, all of them
+cdef int64_t LARGE = <int64_t> 1 << 61  # pixels: two areas of no more can be added
 cdef int64_t SHORT = 12  # pieces of this length are sorted by insertion
 
 
@@ -131,7 +133,7 @@ def ranked_order(
 def _by_number(numbers):
     """The stable order of whole numbers: by counting where they are small, as classes are."""
     cdef int64_t count = len(numbers), i, high = numbers.max(), low = numbers.min()
-    if high - low > 4 * count + 1024:
+    if <uint64_t> high - <uint64_t> low > <uint64_t> (4 * count + 1024):
         return np.argsort(numbers, kind="stable").astype(np.int64, copy=False)
     cdef const int64_t[::1] values = numbers
     heads_array = np.zeros(high - low + 2, np.int64)
@@ -206,7 +208,7 @@ cdef int _check_side(
     const int64_t[::1] starts, const int64_t[::1] stops, const int64_t[::1] indptr, const int64_t[:, ::1] boxes,
     const int64_t[::1] areas, const int64_t[::1] order, const int64_t[::1] keys,
 ) except -1:
-    cdef int64_t n = indptr.shape[0] - 1, i
+    cdef int64_t n = indptr.shape[0] - 1, i, k
     if (
         n < 0 or boxes.shape[0] != n or boxes.shape[1] != 4 or starts.shape[0] != stops.shape[0]
         or areas.shape[0] != n or order.shape[0] != keys.shape[0]
@@ -217,6 +219,11 @@ cdef int _check_side(
     for i in range(n):
         if indptr[i + 1] < indptr[i]:
             raise ValueError("indptr is not ascending")
+        if not 0 <= areas[i] <= LARGE:
+            raise ValueError("an area is negative, or larger than any")
+        for k in range(4):
+            if not 0 <= boxes[i, k] <= 2 * LARGE:
+                raise ValueError("a box lies beyond all images")
     for i in range(order.shape[0]):
         if not 0 <= order[i] < n:
             raise ValueError("order names a mask that is not there")
@@ -438,8 +445,8 @@ def detection_curves(
         longest = max(longest, i - begin + 1)
     for group in range(n):
         for part in range(ranges):
-            if truths[group, part] < 0:
-                raise ValueError("a number of truths is negative")
+            if not 0 <= truths[group, part] <= MANY:
+                raise ValueError("a number of truths is negative, or no float")
     shape = (n, ranges, thresholds)
     full = (*shape, steps) if whole else (0, ranges, thresholds, steps)
     average_array, recall_array = np.full(shape, -1.0), np.full((*shape, caps.shape[0]), -1.0)

@@ -21,6 +21,8 @@ Bits = NDArray[np.uint64]
 Bytes = NDArray[np.uint8]
 
 _TINY = 2.0**-52  # in the denominator of a precision, as COCO has it
+_MANY = 1 << 53  # whole numbers up to here are floats, all of them
+_LARGE = 1 << 61  # pixels: two areas of no more can be added
 
 
 def ranked_order(first: Integers, second: Integers, confidences: Floats, rows: Integers) -> Integers:
@@ -100,6 +102,10 @@ def _check_side(
         raise ValueError("indptr leaves the runs")
     if (np.diff(indptr) < 0).any():
         raise ValueError("indptr is not ascending")
+    if ((areas < 0) | (areas > _LARGE)).any():
+        raise ValueError("an area is negative, or larger than any")
+    if ((boxes < 0) | (boxes > 2 * _LARGE)).any():
+        raise ValueError("a box lies beyond all images")
     if len(order) and (order.min() < 0 or order.max() >= count):
         raise ValueError("order names a mask that is not there")
     if (np.diff(keys) < 0).any():
@@ -262,8 +268,8 @@ def _check_curves(
         raise ValueError("order names a prediction that is not there")
     if not (np.diff(levels, prepend=0.0, append=1.0) >= 0).all():
         raise ValueError("recall levels ascend from 0 to 1")
-    if (truths < 0).any():
-        raise ValueError("a number of truths is negative")
+    if ((truths < 0) | (truths > _MANY)).any():
+        raise ValueError("a number of truths is negative, or no float")
     grouped = groups[order]
     if len(grouped) and (grouped[0] < 0 or grouped[-1] >= len(truths) or (np.diff(grouped) < 0).any()):
         raise ValueError("groups are not ascending, or not there")

@@ -30,6 +30,7 @@ cdef enum:
     MIDDLE = 2  # the point behind which a pixel's middle lies
     FARTHEST = 1 << 20
     LONGEST = 1 << 22  # signs of a text that is read here
+    MOST_NUMBERS = 1 << 17  # in a text, to be added up before any of them is looked at
     MOST_CROSSINGS = 1 << 26  # of one ring
     MOST_INSERTED = 32  # crossings of a column that are put in order one by one
 
@@ -261,7 +262,7 @@ cdef int _from_text(
         return UNREAD
     if out.room < numbers // 2:
         return NO_ROOM
-    if height > 0 and numbers > 1:
+    if height > 0 and 1 < numbers <= MOST_NUMBERS:
         state = _from_numbers(values, numbers, height, pixels, out)
         if state != ODD_COUNTS:
             return state
@@ -350,7 +351,7 @@ cdef int _from_numbers(
 ) noexcept nogil:
     """Runs and their extent from two numbers at least; ODD_COUNTS where runs touch or are empty.
 
-    A count is held to less than 2^41, and there are fewer than 2^22, so that no sum overflows.
+    There are at most 2^17 numbers of less than 2^30 each, so that no sum overflows before all are checked.
     """
     cdef int64_t runs = numbers // 2, k, gap, length, background = 0, start, stop, area, line, low, high
     cdef int64_t wrong, least
