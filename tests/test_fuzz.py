@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def loaded():
+    sys.path.insert(0, str(ROOT / "bench"))  # beside it stand its targets
     spec = importlib.util.spec_from_file_location("segjudge_bench_fuzz", ROOT / "bench" / "fuzz.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
