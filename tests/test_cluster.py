@@ -10,12 +10,16 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExec
 from multiprocessing import get_context
 from pathlib import Path
 
+import fsspec
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from distributed import Client, LocalCluster
 
 import segjudge as sj
 from segjudge import chunks
+from segjudge.formats.copies import CopiedFile, Remote
 from segjudge.formats.opening import ByteFile
 from tests.coco_scenes import files, instances, random_scene
 from tests.running import segjudge
@@ -166,6 +170,157 @@ def test_workers_that_do_not_see_the_files_are_sent_the_text(streets, change):
     last = elsewhere.tasks[-1]
     assert not last.files
     assert not isinstance(last.reader.truth.table.text.file, ByteFile)
+
+
+# --- originals -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory, streets):
+    """The same as Parquet of many row groups."""
+    folder = tmp_path_factory.mktemp("packed")
+    paths = folder / "truth.parquet", folder / "submission.parquet"
+    for path, source in zip(paths, streets, strict=True):
+        names, *rows = [line.split(",") for line in source.read_text().splitlines()]
+        columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+        pq.write_table(pa.table(columns), path, row_group_size=37)
+    return paths
+
+
+def copies_gone(task):
+    """The task as another machine meets it, which has the originals and no copies of them."""
+    task = pickle.loads(pickle.dumps(task))
+    for side in (task.reader.submission, task.reader.truth):
+        file = side.table.text.file if hasattr(side, "table") else side.segments.file
+        assert isinstance(file, CopiedFile)
+        file.path = Path("/nowhere") / file.path.name
+    return task
+
+
+def as_url(path):
+    return path.absolute().as_uri()
+
+
+def in_memory(path):
+    fsspec.filesystem("memory").pipe(f"/originals/{path.name}", path.read_bytes())
+    return f"memory://originals/{path.name}"
+
+
+def without_receipt(result):
+    return {**result, "receipt": None}
+
+
+@pytest.mark.parametrize("named", [str, as_url, in_memory])
+def test_row_groups_are_read_where_the_copy_is_not(packed, streets, named):
+    elsewhere = Elsewhere(copies_gone)
+    paths = [named(path) for path in packed]
+    there = scored("wad-2018", paths, cluster=elsewhere)
+    assert there == scored("wad-2018", paths)
+    assert without_receipt(there) == without_receipt(scored("wad-2018", streets))
+    assert [len(task.files) for task in (elsewhere.tasks[0], elsewhere.tasks[-1])] == [2, 2]
+    assert max(len(pickle.dumps(task)) for task in elsewhere.tasks) < 1 << 13
+
+
+@pytest.mark.parametrize("named", [as_url, in_memory])
+@pytest.mark.parametrize("name", ["wad-2018", "coco"])
+def test_files_at_urls_are_read_there_where_the_copy_is_not(streets, objects, name, named):
+    elsewhere = Elsewhere(copies_gone)
+    local = streets if name == "wad-2018" else objects
+    paths = [named(path) for path in local]
+    assert scored(name, paths, cluster=elsewhere) == scored(name, local)
+    assert [len(task.files) for task in (elsewhere.tasks[0], elsewhere.tasks[-1])] == [2, 2]
+
+
+def test_two_processes_of_dask_read_the_row_groups_themselves(client, packed, monkeypatch):
+    alone = scored("wad-2018", packed)
+    moved = CopiedFile.absolute
+    monkeypatch.setattr(
+        CopiedFile, "absolute", lambda self: CopiedFile(Path("/nowhere"), original=moved(self).original)
+    )
+    monkeypatch.setattr(
+        "segjudge.cluster._Sending._carried", property(lambda _: False, refuse), raising=False
+    )
+    assert scored("wad-2018", packed, cluster=client) == alone
+    assert scored("wad-2018", [as_url(path) for path in packed], cluster=client) == alone
+
+
+def refuse(_, carried):
+    assert not carried
+
+
+def test_findings_of_row_groups_are_the_same(packed, tmp_path):
+    broken = tmp_path / "s.parquet"
+    table = pq.read_table(packed[1])
+    runs = [
+        text.replace("|", "|0 0|") if n % 5 else text
+        for n, text in enumerate(table["EncodedPixels"].to_pylist())
+    ]
+    ids = [
+        None if n == 7 else text + "?" * (n % 50 == 1) for n, text in enumerate(table["ImageId"].to_pylist())
+    ]
+    columns = {**{name: table[name] for name in table.column_names}, "ImageId": ids, "EncodedPixels": runs}
+    pq.write_table(pa.table(columns), broken, row_group_size=41)
+    diagnoses = []
+    for cluster in (None, Elsewhere(), Elsewhere(copies_gone), Elsewhere(unseen)):
+        with pytest.raises(sj.SubmissionError) as caught:
+            scored("wad-2018", [packed[0], broken], cluster=cluster)
+        diagnoses.append(caught.value.diagnosis)
+    assert diagnoses[0].errors > 400
+    assert all(diagnosis == diagnoses[0] for diagnosis in diagnoses)
+
+
+@pytest.mark.parametrize("change", [unseen, other_size])
+def test_workers_that_cannot_read_the_originals_are_sent_the_text(packed, change):
+    elsewhere = Elsewhere(change)
+    assert scored("wad-2018", packed, cluster=elsewhere) == scored("wad-2018", packed)
+    last = elsewhere.tasks[-1]
+    assert not last.files
+    assert not isinstance(last.reader.truth.table.text.file, ByteFile)
+
+
+def test_workers_without_pyarrow_are_sent_the_text(packed, monkeypatch):
+    monkeypatch.setattr("segjudge.formats.table.row_groups.find_spec", lambda _: None)
+    elsewhere = Elsewhere(lambda task: copies_gone(task) if task.files else task)
+    assert scored("wad-2018", packed, cluster=elsewhere) == scored("wad-2018", packed)
+    assert [len(task.files) for task in (elsewhere.tasks[0], elsewhere.tasks[-1])] == [2, 0]
+
+
+def test_large_row_groups_are_sent_as_text(packed, monkeypatch):
+    monkeypatch.setattr("segjudge.formats.table.row_groups._LARGEST", 500)
+    elsewhere = Elsewhere(unseen)
+    assert scored("wad-2018", packed, cluster=elsewhere) == scored("wad-2018", packed)
+    assert not elsewhere.tasks[-1].files
+
+
+def test_a_parquet_file_that_has_changed_is_told(packed, tmp_path):
+    path, table = tmp_path / "s.parquet", pq.read_table(packed[1])
+    pq.write_table(table, path, row_group_size=37)
+    submission = sj.read_submission(sj.load_task("wad-2018"), path)
+    original = submission.source.table.text.file.original
+    column = table.column_names.index("EncodedPixels")
+    pq.write_table(table.set_column(column, "EncodedPixels", table["LabelId"]), path, row_group_size=37)
+    changed = dataclasses.replace(original, size=path.stat().st_size)
+    with pytest.raises(sj.ClusterError, match="has changed since"):
+        changed.read(1, 0)
+
+
+def test_servers_that_give_no_ranges_are_not_asked_for_them(tmp_path, monkeypatch):
+    path = tmp_path / "x"
+    path.write_bytes(b"0123456789")
+    remote = Remote(as_url(path), 10)
+    assert (remote.read(3, 4), remote.read(9, 8), remote.read(1, 10), remote.readable()) == (
+        b"456",
+        b"89",
+        b"",
+        True,
+    )
+    whole = Remote(in_memory(path), 10)
+    monkeypatch.setattr(
+        type(fsspec.filesystem("memory")), "cat_file", lambda self, path, **_: self.store[path].getvalue()
+    )
+    assert not whole.readable()
+    with pytest.raises(OSError, match="10 bytes where 3"):
+        whole.read(3, 4)
 
 
 # --- COCO's files, and arrays --------------------------------------------------------------------------------
@@ -323,8 +478,6 @@ def test_without_dask_the_extra_is_named(streets, monkeypatch):
 
 
 def test_a_url_is_read_as_a_file(tmp_path, streets):
-    import fsspec
-
     memory = fsspec.filesystem("memory")
     for name, path in zip(("t.csv", "s.csv"), streets, strict=True):
         memory.pipe(f"/contest/{name}", path.read_bytes())

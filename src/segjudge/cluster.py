@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from segjudge import __version__
 from segjudge.errors import ClusterError, MissingExtra, SegjudgeError
-from segjudge.formats.opening import ByteFile
+from segjudge.formats.copies import is_seen
 from segjudge.formats.source import Divisible
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from segjudge.chunks import Outcome, Reader
+    from segjudge.formats.opening import ByteFile
 
 __all__ = ["Cluster", "connected", "outcomes"]
 
@@ -50,7 +50,7 @@ class Task:
     reader: Reader
     numbers: NDArray[np.int64]  # the images' places among all
     scored: bool
-    files: tuple[tuple[str, int], ...]  # path and size of what is read where the task runs
+    files: tuple[tuple[str, int], ...]  # path or URL, and size, of what is read where the task runs
 
 
 def run(task: Task) -> Outcome | None:
@@ -63,9 +63,10 @@ def run(task: Task) -> Outcome | None:
             f"A worker has segjudge {__version__}, this is {task.version}.",
             "Install one version everywhere.",
         )
-    for path, size in task.files:
-        if not _as_seen(path, size):
-            return None
+    if not all(is_seen(name, size) for name, size in task.files):
+        return None
+    if not all(file.readable() for file in _files_of(task.reader)):
+        return None
     return task.reader.run(np.arange(len(task.numbers)), scored=task.scored, numbers=task.numbers)
 
 
@@ -105,7 +106,8 @@ class _Sending:
 
     def _sent(self, places: NDArray[np.int64], *, scored: bool) -> tuple[Task, Any]:
         part = self._reader.part(places, carried=self._carried)
-        task = Task(__version__, part, places, scored, _files_of(part))
+        files = tuple(file.stamp for file in _files_of(part))
+        task = Task(__version__, part, places, scored, files)
         return task, _submitted(self._pool, task)
 
     def _outcome(self, task: Task, future: Any) -> Outcome:  # noqa: ANN401 - a future of whichever library
@@ -150,20 +152,13 @@ def _submitted(pool: _Pool, task: Task) -> Any:  # noqa: ANN401 - a future of wh
         return None
 
 
-def _files_of(reader: Reader) -> tuple[tuple[str, int], ...]:
-    """Path and size of the files that a reader's parts read from."""
+def _files_of(reader: Reader) -> list[ByteFile]:
+    """The files that a reader's parts read from."""
     files: list[ByteFile] = []
     for side in (reader.submission, reader.truth):
         if isinstance(side, Divisible):
             files += side.files
-    return tuple((str(file.path), file.size) for file in files)
-
-
-def _as_seen(path: str, size: int) -> bool:
-    try:
-        return ByteFile(Path(path)).size == size
-    except OSError:
-        return False
+    return files
 
 
 class _Dask:

@@ -58,6 +58,7 @@ class Workspace:
     def __init__(self) -> None:
         self._folder: Path | None = None
         self._count = 0
+        self._urls: dict[Path, str] = {}
 
     def new_file(self) -> Path:
         """A path for one more temporary file."""
@@ -70,6 +71,19 @@ class Workspace:
             self._remove = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._count += 1
         return self._folder / f"{self._count}.tmp"
+
+    def fetched(self, path: Path, url: str) -> None:
+        """Remember where a temporary file came from."""
+        self._urls[path] = url
+
+    def url_of(self, path: Path) -> str | None:
+        """The URL from which a file was fetched; None for all others."""
+        return self._urls.get(path)
+
+    def origin(self, path: Path) -> str | None:
+        """The path or URL by which others find a file; None where it was made here."""
+        made_here = self._folder is not None and path.parent == self._folder
+        return self._urls.get(path) if made_here else str(path.absolute())
 
     def close(self) -> None:
         """Remove every file."""
@@ -116,6 +130,19 @@ class ByteFile:
     def size(self) -> int:
         """Bytes in the file."""
         return self.path.stat().st_size
+
+    @property
+    def stamp(self) -> tuple[str, int]:
+        """Path and size, by which another machine tells whether it sees the same file."""
+        return str(self.path), self.size
+
+    def readable(self) -> bool:
+        """Whether this machine has what it takes to read it, if it is there."""
+        return True
+
+    def absolute(self) -> ByteFile:
+        """The same from whatever folder."""
+        return ByteFile(self.path.absolute())
 
     def close(self) -> None:
         """Let go of the file; reading opens it again."""
@@ -226,6 +253,7 @@ def _fetched(url: str, workspace: Workspace) -> Path:
         ) from None
     except (OSError, ValueError) as error:
         raise UsageError(f"{url!r} cannot be read: {error}.", "Check the URL and your access.") from None
+    workspace.fetched(target, url)
     return target
 
 

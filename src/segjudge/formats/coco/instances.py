@@ -12,7 +12,8 @@ from segjudge.formats.coco.entry_source import Columns, EntrySource
 from segjudge.formats.coco.fields import Fault
 from segjudge.formats.coco.instance_pass import pass_over_instances
 from segjudge.formats.coco.segments import Segments
-from segjudge.formats.opening import ByteFile, plain_file
+from segjudge.formats.copies import byte_file
+from segjudge.formats.opening import plain_file
 from segjudge.integers import all_or_chosen, places_of
 from segjudge.kernels import Column, Field
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from segjudge.formats.begun import Begun
     from segjudge.formats.coco.instance_pass import InstancePass
     from segjudge.formats.coco.rows import Keys
+    from segjudge.formats.opening import ByteFile
 
 __all__ = ["open_coco_instances"]
 
@@ -37,7 +39,11 @@ def open_coco_instances(path: Path, label: str, max_unpacked: int, begun: Begun)
     """
     plain = plain_file(path, label, begun.findings, max_unpacked, begun.workspace)
     entries = begun.passed(pass_over_instances, plain, label) if plain is not None else None
-    return None if plain is None or entries is None else _Reading(entries).finished(plain)
+    return (
+        None
+        if plain is None or entries is None
+        else _Reading(entries).finished(byte_file(plain, begun.workspace))
+    )
 
 
 class _Reading:
@@ -48,7 +54,7 @@ class _Reading:
         self.label = entries.label
         self.findings = entries.findings
 
-    def finished(self, path: Path) -> EntrySource:
+    def finished(self, file: ByteFile) -> EntrySource:
         """All that can be used."""
         _, listed, _ = listed_columns = self.entries.images.columns()
         entries, whole, real = self.entries.annotations.columns()
@@ -81,7 +87,7 @@ class _Reading:
             tuple(self.entries.keys.text(code) for code in codes[here].tolist()),
             np.ascontiguousarray(listed[[Column.HEIGHT, Column.WIDTH]][:, first[here]].T),
             columns,
-            Segments(ByteFile(path), self.entries.rewritten, whole[:, kept]),
+            Segments(file, self.entries.rewritten, whole[:, kept]),
             dict(sorted(self.entries.class_names.items())),
             quoted=0 < self.entries.quoted == count,
         )

@@ -12,7 +12,8 @@ from segjudge.formats.coco.entry_source import Columns, EntrySource
 from segjudge.formats.coco.fields import Fault
 from segjudge.formats.coco.result_pass import pass_over_results
 from segjudge.formats.coco.segments import Segments
-from segjudge.formats.opening import ByteFile, plain_file
+from segjudge.formats.copies import byte_file
+from segjudge.formats.opening import plain_file
 from segjudge.integers import all_or_chosen, places_of
 from segjudge.kernels import Column, Field, Kind
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from segjudge.formats.begun import Begun
     from segjudge.formats.coco.result_pass import ResultPass
+    from segjudge.formats.opening import ByteFile
 
 __all__ = ["open_coco_results"]
 
@@ -37,7 +39,11 @@ def open_coco_results(path: Path, label: str, max_unpacked: int, begun: Begun) -
     """
     plain = plain_file(path, label, begun.findings, max_unpacked, begun.workspace)
     entries = begun.passed(pass_over_results, plain, label) if plain is not None else None
-    return None if plain is None or entries is None else _Reading(entries).finished(plain)
+    return (
+        None
+        if plain is None or entries is None
+        else _Reading(entries).finished(byte_file(plain, begun.workspace))
+    )
 
 
 class _Reading:
@@ -48,7 +54,7 @@ class _Reading:
         self.label = entries.label
         self.findings = entries.findings
 
-    def finished(self, path: Path) -> EntrySource:
+    def finished(self, file: ByteFile) -> EntrySource:
         """All that can be used, with what is wrong with the rows as a whole."""
         boxed = self.entries.is_boxed()
         entries, whole, real = self.entries.rows.columns()
@@ -74,7 +80,7 @@ class _Reading:
             real[0, kept],
             real[2, kept] if boxed else None,
         )
-        segments = Segments(ByteFile(path), self.entries.rewritten, whole[:, kept])
+        segments = Segments(file, self.entries.rewritten, whole[:, kept])
         shapes = np.full((len(image_ids), 2), -1, np.int64)
         return EntrySource(self.label, "", image_ids, shapes, columns, segments)
 

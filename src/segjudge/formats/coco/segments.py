@@ -76,7 +76,7 @@ class Segments:
         alone = HeldBytes(text[ragged(begins + shift, ends + shift)].tobytes())
         lengths = ends - begins
         whole[Column.BEGIN : Column.COUNTS_END + 1, held] += SPILLED + np.cumsum(lengths) - ends
-        return Segments(ByteFile(self.file.path.absolute()), alone, whole)
+        return Segments(self.file.absolute(), alone, whole)
 
     def costs(self) -> Integers:
         """(R,) bytes of text of each mask."""

@@ -33,7 +33,7 @@ __all__ = ["convert_table"]
 
 Integers = NDArray[np.int64]
 
-_BATCH = 1 << 24  # bytes of records that are in memory at a time
+_BATCH = 1 << 22  # bytes of records that are in memory at a time: a row group, and a score's chunk
 _WHOLE = re.compile(r"[0-9]{1,18}")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NUMBERS = {

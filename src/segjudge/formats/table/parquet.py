@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from segjudge.errors import MissingExtra
 from segjudge.findings import Where
-from segjudge.formats.table.text import not_utf8, write_records
+from segjudge.formats.table.row_groups import written
+from segjudge.formats.table.text import not_utf8, rewritten_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from segjudge.findings import Collector
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from segjudge.formats.table.text import TextTable
 
 __all__ = ["is_parquet", "open_parquet"]
-
-_ROWS = 4096
 
 
 def is_parquet(path: Path) -> bool:
@@ -51,7 +50,7 @@ def open_parquet(
                     "Convert it with .astype(str) before anything turns 0012 into 12.0.",
                 )
                 return None
-        return write_records(names, _records(file), label, workspace)
+        return rewritten_table(written(file, path, workspace.new_file(), workspace), names, label)
     except UnicodeDecodeError as error:
         not_utf8(
             findings,
@@ -64,33 +63,3 @@ def open_parquet(
             "bad-archive", Where(file=label), f"The Parquet file cannot be read: {error}.", "Write it again."
         )
         return None
-
-
-def _records(file: Any) -> Iterator[tuple[int, list[str]]]:  # noqa: ANN401 - pyarrow has no types
-    row = 2
-    for batch in file.iter_batches(batch_size=_ROWS):
-        columns = [[_text(value) for value in _values(column)] for column in batch.columns]
-        for record in zip(*columns, strict=True):
-            yield row, list(record)
-            row += 1
-
-
-def _values(column: Any) -> list[object]:  # noqa: ANN401 - pyarrow has no types
-    """The values of a column; texts as their bytes, since nobody has checked that they are UTF-8."""
-    import pyarrow as pa  # noqa: PLC0415 - an extra
-
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        column, kind = column.dictionary_decode(), kind.value_type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        column = column.cast(pa.large_binary() if pa.types.is_large_string(kind) else pa.binary())
-    values: list[object] = column.to_pylist()
-    return values
-
-
-def _text(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bytes):
-        return value.decode("utf-8")
-    return repr(value) if isinstance(value, float) else str(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from segjudge.findings import Collector, Where
+from segjudge.formats.copies import byte_file
 from segjudge.formats.opening import existing, plain_file
 from segjudge.formats.table.index import build_index
 from segjudge.formats.table.parquet import is_parquet, open_parquet
@@ -94,7 +95,7 @@ def open_any_text(
     """The text of a CSV or Parquet file."""
     if is_parquet(path):
         return open_parquet(path, label, ids, findings, workspace)
-    return open_text(path, label, findings)
+    return open_text(byte_file(path, workspace), label, findings)
 
 
 def check_header(text: TextTable, columns: Mapping[str, str], findings: Collector) -> bool:

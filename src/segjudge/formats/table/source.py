@@ -144,7 +144,7 @@ class TableSource:
         if not carried:
             file = self.table.text.file
             if isinstance(file, ByteFile):
-                text = dataclasses.replace(self.table.text, file=ByteFile(file.path.absolute()))
+                text = dataclasses.replace(self.table.text, file=file.absolute())
                 table = dataclasses.replace(table, text=text)
         else:
             cells = self._cells(chosen)

@@ -34,7 +34,9 @@ __all__ = [
     "not_utf8",
     "open_text",
     "read_small",
+    "record_text",
     "rewritten",
+    "rewritten_table",
     "write_records",
 ]
 
@@ -187,12 +189,11 @@ class _Piece:
     endless: bool = False  # a line that is no line of a table
 
 
-def open_text(path: Path, label: str, findings: Collector) -> TextTable | None:
+def open_text(file: ByteFile, label: str, findings: Collector) -> TextTable | None:
     """The table in a text file; None when a finding says why there is none.
 
     Raises QuotedText when the header itself is quoted.
     """
-    file = ByteFile(path)
     data = file.read(1 << 16, 0)
     where = Where(file=label, row=1)
     wide = _WIDE.get(data[:2]) or ("UTF-16 or binary" if b"\0" in data[:200] else None)
@@ -251,10 +252,20 @@ def write_records(
     target = workspace.new_file()
     with target.open("wb", buffering=1 << 20) as out:
         for number, record in records:
-            cells = [cell.translate(_TAME) for cell in record]
-            out.write(f"{number}\x1f{chr(_UNIT).join(cells)}\x1e".encode())
+            out.write(record_text(number, record))
+    return rewritten_table(ByteFile(target), header, label)
+
+
+def record_text(number: int, record: Sequence[str]) -> bytes:
+    """A record of a rewritten table, with its line in front."""
+    cells = [cell.translate(_TAME) for cell in record]
+    return f"{number}\x1f{chr(_UNIT).join(cells)}\x1e".encode()
+
+
+def rewritten_table(file: ByteFile, header: Sequence[str], label: str) -> TextTable:
+    """The table in a file of such records."""
     names = tuple(name.strip() for name in header)
-    return TextTable(ByteFile(target), label, names, 0, _UNIT, _RECORD, numbered=True)
+    return TextTable(file, label, names, 0, _UNIT, _RECORD, numbered=True)
 
 
 _TAME = {_UNIT: "\ufffd", _RECORD: "\ufffd"}
