@@ -17,10 +17,11 @@ trap 'rm -rf "$work"' EXIT
 cp -r "$root/src" "$root/tests" "$root/bench" "$root/setup.py" "$root/pyproject.toml" "$root/README.md" "$root/LICENSE" "$work"
 find "$work/src" \( -name '*.so' -o -name '*.c' \) -delete
 cd "$work"
+sed -i 's/-O3/-O1/' setup.py  # checks by the thousand make the optimiser take its time, and hide little here
 
 sanitizers="-fsanitize=address,undefined -fno-sanitize-recover=undefined"
 CC=gcc CFLAGS="-g -fno-omit-frame-pointer $sanitizers" LDFLAGS="$sanitizers" \
-    "$python" setup.py --quiet build_ext --inplace
+    "$python" setup.py --quiet build_ext --inplace --parallel 4
 
 preload="$(gcc -print-file-name=libasan.so):$(gcc -print-file-name=libubsan.so)"
 run() {
