@@ -803,6 +803,13 @@ def test_parquet_text_that_is_no_utf8_is_told(column, tmp_path):
     assert "not-utf8" in outcome.json["totals"]
 
 
+@pytest.mark.parametrize("runs", ["-0 2|", "-00 2|", "0 2|4 -0|"])
+def test_a_zero_with_a_sign_is_told(runs, tmp_path):
+    outcome = checked(tmp_path, "wad-2018", wad(f"street,33,0.5,2,{runs}"))
+    assert outcome.status == 1
+    assert "rle-not-integer" in outcome.json["totals"]
+
+
 # --- sizes that nobody knows, usage, two faults at once -----------------------------------------------------
 
 
