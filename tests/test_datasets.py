@@ -177,6 +177,16 @@ def test_a_wrong_folder_is_told_with_what_was_sought_and_what_is_there(task_id, 
     assert (sought[task_id] if need_truth else "pictures") in message
 
 
+def test_of_a_wrong_folder_with_many_long_names_a_few_are_shown_short(tmp_path):
+    for number in range(6):
+        (tmp_path / f"{number}{'0123456789abcdef' * 4}").mkdir()
+    with pytest.raises(sj.UsageError) as caught:
+        opened("emoji", tmp_path)
+    found = caught.value.message.partition("; found ")[2]
+    names = ", ".join(f"{number}0123456789abc…3456789abcdef/ (0)" for number in range(4))
+    assert found == f"{names} and 2 more."
+
+
 @pytest.mark.parametrize("task_id", TASKS)
 def test_no_folder_a_file_and_an_empty_folder_are_told_apart(task_id, tmp_path):
     with pytest.raises(sj.UsageError, match="it does not exist"):

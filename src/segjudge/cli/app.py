@@ -100,7 +100,9 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         finish(0)
     except OSError as error:
-        fail(UsageError(f"{error.filename or 'A file'} cannot be read: {error.strerror or error}."), output)
+        from segjudge.cli.failing import refused  # noqa: PLC0415 - for the unlucky
+
+        fail(UsageError(refused(error)), output)
     except Exception as error:  # the last resort: people get a sentence, never a traceback
         if os.environ.get("SEGJUDGE_DEBUG"):
             raise

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["by_stem", "entries", "pictures_in", "wrong_folder"]
 
 _ENDINGS = (".png", ".jpg", ".jpeg")
-_SHOWN = 8  # entries of a folder in a message
+_SHOWN = 4  # entries of a folder in a message
+_LONG = 28  # signs of an entry's name in a message; names that are hashes have 64
 
 
 def entries(folder: Path) -> list[Path]:
@@ -59,7 +60,17 @@ def _described(folder: Path) -> str:
         return "that it is a file (unpack an archive first)"
     found = entries(folder)
     shown = [
-        f"{path.name}/ ({len(entries(path))})" if path.is_dir() else path.name for path in found[:_SHOWN]
+        f"{_short(path.name)}/ ({len(entries(path)):,})" if path.is_dir() else _short(path.name)
+        for path in found[:_SHOWN]
     ]
     more = f" and {len(found) - _SHOWN:,} more" if len(found) > _SHOWN else ""
     return ", ".join(shown) + more if shown else "nothing in it"
+
+
+def _short(name: str) -> str:
+    """A name, the middle of a long one left out.
+
+    >>> _short("00071198d059ba7f5914a526d124d28e6d010c92466da21d4a04cd5413362552.png")
+    '00071198d059ba…413362552.png'
+    """
+    return name if len(name) <= _LONG else f"{name[: _LONG // 2]}…{name[1 - _LONG // 2 :]}"

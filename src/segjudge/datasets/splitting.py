@@ -32,7 +32,8 @@ def split(dataset: Dataset, *, fold: int, folds: int, seed: int) -> tuple[list[i
     if len(sizes) < folds:
         kind = "images" if len(sizes) == len(dataset) else "clips"
         raise UsageError(
-            f"{len(sizes)} {kind} cannot be split into {folds} folds.", "Ask for fewer folds, or add data."
+            f"{len(sizes)} {kind} cannot be split into {folds} folds.",
+            f"Ask for fewer folds (--folds {len(sizes)}), or add data." if len(sizes) > 1 else "Add data.",
         )
     names = sorted(sizes)
     shuffled = [names[number] for number in np.random.default_rng(seed).permutation(len(names))]
