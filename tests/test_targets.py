@@ -110,6 +110,17 @@ def test_where_two_instances_touch_there_is_a_valley():
     assert (np.diff(row[3:7]) < 0).all()
 
 
+def test_an_instance_that_touches_others_everywhere_is_half_as_deep_as_a_pixel_alone():
+    owner = np.zeros((7, 9), np.int32)
+    owner[1:4, 1:4], owner[2, 2], owner[1, 6] = 1, 2, 3
+    deep = depth(owner, 3)
+    assert deep[2, 2] == 128
+    assert deep[1, 6] == 255
+    assert deep[owner == 1].max() == 255  # its corners touch nobody
+    stripes = np.tile(np.array([[1, 2]], np.int32), (4, 1))
+    assert (depth(stripes, 2) == 128).all()
+
+
 def test_an_instance_goes_on_beyond_the_picture_s_edge():
     owner = np.zeros((8, 8), np.int32)
     owner[:, :4] = 1
