@@ -7,6 +7,7 @@ what is promised of a long run holds for a short one, to the last bit.
 import csv
 import dataclasses
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -319,6 +320,71 @@ def test_a_prediction_that_was_broken_off_goes_on_and_writes_the_same(run, emoji
     assert (again.images, again.kept) == (12, 5)
     assert broken.read_bytes() == whole.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.zip", "whole.zip"]
+
+
+def test_a_picture_that_changed_meanwhile_is_predicted_again(run, emoji, tmp_path):
+    data, target = tmp_path / "data", tmp_path / "it.zip"
+    shutil.copytree(emoji, data)
+    whole = ask(run, data, target)
+    first = target.read_bytes()
+    picture = data / rows_of(data / "train.csv")[0]["Path"]
+
+    def stop(_done, _total):
+        picture.write_bytes((data / rows_of(data / "train.csv")[1]["Path"]).read_bytes())
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ask(run, data, target, progress=stop)
+    assert ask(run, data, target).kept == 0
+    assert target.read_bytes() != first
+    assert whole.images == 12
+
+
+def test_what_was_kept_and_cannot_be_read_is_predicted_again(run, emoji, tmp_path):
+    def stop(done, _total):
+        if done == 5:
+            raise KeyboardInterrupt
+
+    target = tmp_path / "it.zip"
+    ask(run, emoji, target)
+    whole = target.read_bytes()
+    with pytest.raises(KeyboardInterrupt):
+        ask(run, emoji, target, progress=stop)
+    kept = sorted((tmp_path / ".it.zip.predicting").glob("*.npz"))
+    kept[0].write_bytes(b"")
+    kept[1].write_bytes(kept[1].read_bytes()[:100])
+    assert ask(run, emoji, target).kept == 3
+    assert target.read_bytes() == whole
+
+
+def test_an_older_submission_stays_until_the_new_one_is_whole_and_checked(run, emoji, tmp_path, monkeypatch):
+    target = tmp_path / "it.zip"
+    target.write_bytes(b"older")
+    seen = []
+    ask(run, emoji, target, progress=lambda *_: seen.append(target.read_bytes()))
+    assert set(seen) == {b"older"}
+    assert target.read_bytes() != b"older"
+    target.write_bytes(b"older")
+    diagnosis = sj.check(sj.load_task("emoji"), sj.read_submission(sj.load_task("emoji"), target))
+    assert not diagnosis.ok
+    with monkeypatch.context() as patch:
+        patch.setattr("segjudge.models.predicting.check", lambda *_, **__: diagnosis)
+        outcome = segjudge("predict", "emoji", run.folder, emoji, "-o", target, "--json")
+    assert outcome.status == 1
+    assert not outcome.json["ok"]
+    assert target.read_bytes() == b"older"
+    assert ask(run, emoji, target).kept == 12
+
+
+@pytest.mark.parametrize("name", ["it.csv", "nowhere/it.zip", "folder"])
+def test_a_target_that_cannot_be_is_told_before_anything_is_predicted(
+    name, run, emoji, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("segjudge.models.predicting.open_trained", None)
+    (tmp_path / "folder").mkdir()
+    outcome = segjudge("predict", "emoji", run.folder, emoji, "-o", tmp_path / name, "--json")
+    assert outcome.status == 2
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["folder"]
 
 
 def test_ctrl_c_in_predict_is_status_130_and_says_how_to_go_on(run, emoji, tmp_path, monkeypatch):

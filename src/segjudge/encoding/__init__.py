@@ -3,12 +3,13 @@
 from segjudge.encoding.folders import MaskFolder, open_masks
 from segjudge.encoding.pictures import write_pictures
 from segjudge.encoding.sample import write_sample
-from segjudge.encoding.writer import SubmissionWriter, write_submission
+from segjudge.encoding.writer import SubmissionWriter, refuse_path, write_submission
 
 __all__ = [
     "MaskFolder",
     "SubmissionWriter",
     "open_masks",
+    "refuse_path",
     "write_pictures",
     "write_sample",
     "write_submission",

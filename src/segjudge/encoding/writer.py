@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from segjudge.images import Images
 
-__all__ = ["SubmissionWriter", "write_submission"]
+__all__ = ["SubmissionWriter", "refuse_path", "write_submission"]
 
 _NOT_TABLES = {".parquet", ".pq", ".zip", ".bz2", ".xz", ".tar", ".json"}
 _NOT_ARCHIVES = {".csv", ".parquet", ".gz", ".tar", ".tgz", ".xz", ".bz2"}
@@ -55,6 +55,24 @@ def write_submission(task: Task, path: str | Path, images: Images | None = None)
     ['ImageId,EncodedPixels', 'cells_1,1 1 3 1', 'cells_1,6 1']
     """
     return SubmissionWriter(task, path, images)
+
+
+def refuse_path(task: Task, path: Path) -> None:
+    """Raise UsageError where no submission of this task can be written: a folder, a wrong ending."""
+    if not path.parent.is_dir():
+        raise UsageError(f"There is no folder {str(path.parent)!r} to write into.")
+    if path.is_dir():
+        raise UsageError(f"{str(path)!r} is a folder.", "Name a file.")
+    form = task.submission
+    endings = _NOT_ARCHIVES if isinstance(form, ArchiveForm) else _NOT_TABLES
+    if isinstance(form, ResultsForm):
+        endings = (_NOT_TABLES | {".csv"}) - {".json"}
+    if path.suffix.lower() in endings:
+        raise UsageError(
+            f"{path.name!r} would not be what its ending says.",
+            "Tables are written as .csv or .csv.gz (`segjudge convert` makes Parquet), pictures as .zip, "
+            "COCO's results as .json or .json.gz.",
+        )
 
 
 class _Target(Protocol):
@@ -82,7 +100,7 @@ class SubmissionWriter:
         self._target: _Target | None = None
 
     def __enter__(self) -> Self:
-        self._check_path()
+        refuse_path(self.task, self.path)
         form = self.task.submission
         kind = (
             _ArchiveTarget
@@ -96,22 +114,6 @@ class SubmissionWriter:
             file = self._stack.enter_context(gzip.GzipFile("", "wb", 6, file, 0))
         self._target = kind(file, form)  # type: ignore[arg-type]
         return self
-
-    def _check_path(self) -> None:
-        if not self.path.parent.is_dir():
-            raise UsageError(f"There is no folder {str(self.path.parent)!r} to write into.")
-        if self.path.is_dir():
-            raise UsageError(f"{str(self.path)!r} is a folder.", "Name a file.")
-        form = self.task.submission
-        endings = _NOT_ARCHIVES if isinstance(form, ArchiveForm) else _NOT_TABLES
-        if isinstance(form, ResultsForm):
-            endings = (_NOT_TABLES | {".csv"}) - {".json"}
-        if self.path.suffix.lower() in endings:
-            raise UsageError(
-                f"{self.path.name!r} would not be what its ending says.",
-                "Tables are written as .csv or .csv.gz (`segjudge convert` makes Parquet), pictures as .zip, "
-                "COCO's results as .json or .json.gz.",
-            )
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

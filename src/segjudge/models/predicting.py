@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import zipfile
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from segjudge.datasets import open_dataset
-from segjudge.encoding import write_submission
+from segjudge.encoding import refuse_path, write_submission
 from segjudge.errors import UsageError
 from segjudge.images import Images
 from segjudge.loading import read_submission
@@ -55,27 +56,32 @@ def predict(
 
     Several runs are asked together and their answers averaged; the first one's rules decide. `images` says
     which pictures are wanted (those that count), else all are. What is done is kept beside the target until
-    the end, so that a broken-off prediction goes on where it stopped.
+    the end, so that a broken-off prediction goes on where it stopped. A file that is there already is
+    replaced when the new one is whole and the check finds no error in it; until then it stays what it was.
     """
+    refuse_path(task, target)
     models = [model for run in runs for model in open_trained(task, run, threads=threads)]
     _refuse_strangers(models)
     dataset = open_dataset(task, folder, need_truth=False)
     places = _wanted(dataset, images)
     turned = models[0].recipe.views if views is None else views
     kept = _Kept(target, task, models, turned)
-    with write_submission(task, target) as out:
+    with write_submission(task, kept.submission) as out:
         for number, place in enumerate(places):
-            one = kept.get(dataset.image_ids[place])
+            mark = dataset.picture_mark(place)
+            one = kept.get(mark)
             if one is None:
                 one = predict_place(task, models, dataset, place, views=turned)
-                kept.put(dataset.image_ids[place], one)
+                kept.put(mark, one)
             one.add_to(out, dataset.image_ids[place])
             if progress is not None:
                 progress(number + 1, len(places))
     ids = [dataset.image_ids[place] for place in places]
     manifest = Images.of(ids, np.array([dataset.shape(place) for place in places], np.int64).reshape(-1, 2))
-    diagnosis = check(task, read_submission(task, target), images=manifest)
-    kept.clear()
+    diagnosis = check(task, read_submission(task, kept.submission), images=manifest)
+    if diagnosis.ok:
+        kept.submission.replace(target)
+        kept.clear()
     return Predicted(len(places), kept.found, diagnosis)
 
 
@@ -124,27 +130,31 @@ class _Kept:
         mark = hashlib.sha256("\n".join(parts).encode()).hexdigest()
         self._folder = target.with_name(f".{target.name}.predicting")
         self.found = 0
+        self.submission = self._folder / target.name  # until it is whole and checked
         stamp = self._folder / "mark"
         if not stamp.is_file() or stamp.read_text("utf-8") != mark:
             self.clear()
-            if target.parent.is_dir():
-                self._folder.mkdir()
-                stamp.write_text(mark, "utf-8")
+            self._folder.mkdir()
+            stamp.write_text(mark, "utf-8")
 
-    def _path(self, image: str) -> Path:
-        return self._folder / f"{hashlib.sha256(image.encode()).hexdigest()}.npz"
-
-    def get(self, image: str) -> Prediction | None:
-        """What was kept of an image."""
-        path = self._path(image)
+    def get(self, mark: bytes) -> Prediction | None:
+        """What was kept of an image; nothing where a system that went down left only a part."""
+        path = self._path(mark)
         if not path.is_file():
             return None
+        try:
+            found = Prediction.load(path, self._order)
+        except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
+            return None
         self.found += 1
-        return Prediction.load(path, self._order)
+        return found
 
-    def put(self, image: str, prediction: Prediction) -> None:
+    def put(self, mark: bytes, prediction: Prediction) -> None:
         """Keep what was predicted."""
-        prediction.save(self._path(image))
+        prediction.save(self._path(mark))
+
+    def _path(self, mark: bytes) -> Path:
+        return self._folder / f"{mark.hex()}.npz"
 
     def clear(self) -> None:
         """Forget everything."""

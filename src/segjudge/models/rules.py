@@ -80,7 +80,7 @@ class Prediction:
     @classmethod
     def load(cls, path: Path, order: Order) -> Prediction:
         """What `save` kept, of masks in this order."""
-        with np.load(path) as kept:
+        with path.open("rb") as file, np.load(file) as kept:
             masks = Masks.from_runs(order, kept["starts"], kept["stops"], kept["indptr"], kept["shapes"])
             return cls(masks, tuple(kept["class_ids"].tolist()), tuple(kept["confidences"].tolist()))
 
