@@ -152,6 +152,84 @@ def test_a_loss_that_is_no_number_ends_with_status_3(emoji, tmp_path, monkeypatc
     assert "step 0" in outcome.json["error"]["message"]
 
 
+# -------------------------------------------------------------------------------------- how long, how often
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Time by which each step takes two seconds, and looking at all validation images what one says."""
+
+    def runs(look, closing):
+        monkeypatch.setattr(
+            "segjudge.models.training._Trainer._seconds",
+            lambda self: 2.0 * (self.state.step - self.first_step),
+        )
+        monkeypatch.setattr("segjudge.models.validation.Validation.seconds", lambda _: (look, closing))
+
+    return runs
+
+
+@pytest.mark.parametrize(
+    ("minutes", "look", "closing", "ends", "words"),
+    [
+        # A tenth of 36 s is over after 2 steps. 85 % of them are 15 steps; the rest is enough for 3 looks.
+        (0.6, 1.5, 0, [6, 11, 15], "0.6 minutes are short: the metric is taken 3 times."),
+        # What looks at the images takes so long that half of the minutes goes into steps.
+        (0.6, 30, 99, [9], "0.6 minutes are short: the metric is taken once."),
+        (0.8, 5, 4, [20], "0.8 minutes are short: the metric is taken once."),
+        # One step is longer than asked: there is one more, and the metric.
+        (0.01, 1, 1, [2], "0.01 minutes are short: the metric is taken once."),
+        # With time enough 24 steps give the pace; all epochs lie behind them, evenly.
+        (1.0, 0.1, 0.1, [24 + 1, 24 + 2], ""),
+    ],
+)
+def test_minutes_become_steps_and_evenly_placed_epochs_that_fit_in_them(
+    minutes, look, closing, ends, words, emoji, tmp_path, monkeypatch, clock
+):
+    clock(look, closing)
+    if not words:
+        monkeypatch.setattr("segjudge.models.training._TRIAL", 1.0)
+    plan = dataclasses.replace(PLAN, steps=None, minutes=minutes, batch=1, epochs=len(ends) + bool(words))
+    seen = []
+    record = learn(emoji, tmp_path / "run", plan, report=seen.append)
+    assert [int(row["step"]) for row in rows_of(Run(tmp_path / "run").metrics)] == ends
+    assert record["steps"] == ends[-1]
+    assert record["best_epoch"] is not None
+    assert [progress.note for progress in seen if progress.note][1:] == ([words] if words else [])
+
+
+def test_a_run_by_minutes_that_was_stopped_keeps_its_epochs_where_they_were(emoji, tmp_path, clock):
+    clock(1.5, 0)
+    plan = dataclasses.replace(PLAN, steps=None, minutes=0.6, batch=1, epochs=4)
+    learn(emoji, tmp_path / "whole", plan)
+    with pytest.raises(Broken):
+        learn(emoji, tmp_path / "run", plan, report=breaking(lambda progress: progress.step == 8))
+    learn(emoji, tmp_path / "run", plan, resume=True)
+    assert weights(tmp_path / "run") == weights(tmp_path / "whole")
+    ends = [[row["step"] for row in rows_of(tmp_path / name / "metrics.csv")] for name in ("run", "whole")]
+    assert ends[0] == ends[1] == ["6", "11", "15"]
+
+
+def test_more_epochs_than_steps_are_one_after_each_step_and_said(emoji, tmp_path):
+    words = (
+        "train",
+        "emoji",
+        emoji,
+        "-o",
+        tmp_path / "run",
+        "--init",
+        "scratch",
+        "--batch",
+        1,
+        "--threads",
+        1,
+    )
+    outcome = segjudge(*words, "--steps", 2)
+    assert outcome.status == 0
+    assert "There are fewer steps than --epochs 8: the metric is taken after each, 2 times." in outcome.err
+    assert [row["step"] for row in rows_of(Run(tmp_path / "run").metrics)] == ["1", "2"]
+
+
 # ------------------------------------------------------------------------------- stopped and gone on with
 
 

@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Progress", "train"]
 
-_WARM = 24  # steps in which the learning rate rises, and after which --minutes becomes steps
-_LEARNING = 0.85  # share of the minutes that goes into steps; the rest is validation
+_WARM = 24  # steps in which the learning rate rises, and after which --minutes becomes steps at the latest
+_TRIAL = 0.1  # share of the minutes after which they become steps, be there ever so few
+_LEARNING = (0.5, 0.85)  # share of the minutes that goes into steps, at least and at most
 _DECAY = 0.998  # of the running mean of weights
 _WEIGHT_DECAY = 1e-2
 _CLIP = 5.0  # norm of a step's gradient
@@ -63,6 +64,8 @@ class _State:
 
     step: int = 0
     steps: int | None = None
+    epochs: int = 0  # that end by the last step; 0 while that is not known
+    counted: int = 0  # the step from which on epochs are dealt evenly
     loss_sum: float = 0.0
     loss_count: int = 0
     best: float = -math.inf
@@ -122,6 +125,8 @@ class _Trainer:
         self.report = report
         self.recipe = _changed(recipe_for(task.id), plan)
         self.state = _State(steps=_asked_steps(plan, self.recipe))
+        if self.state.steps is not None:
+            self.state.epochs = min(plan.epochs, self.state.steps)
         self.fabric: Any = None
         self.stopping = False
         self.begun = time.monotonic()
@@ -158,6 +163,8 @@ class _Trainer:
         if self.run_folder.state.is_file():
             self._load(parts)
             self._note(f"going on after step {self.state.step} of {self.state.steps or 'some'}")
+        elif self.state.epochs < self.plan.epochs and self.state.steps is not None:
+            self._note(_few_steps(self.plan.epochs, self.state.steps))
         runner = TorchRunner(mean, stride_of(net), fabric.device)
         judge = Judge(self.task, self.recipe, self.data, self.run_folder.manifest)
         validation = Validation(self.task, self.recipe, self.run_folder, dataset, places, runner, judge)
@@ -274,8 +281,6 @@ class _Trainer:
         state.step += 1
         state.loss_sum += value
         state.loss_count += 1
-        if state.steps is None and state.step - self.first_step >= _WARM:
-            self._count_steps()
         self.report(Progress(state.step, state.steps, value, self._seconds(), self._remaining()))
 
     def _rate(self) -> float:
@@ -285,12 +290,29 @@ class _Trainer:
         share = 0.0 if state.steps is None else min(1.0, state.step / state.steps)
         return self.recipe.rate * rise * (0.02 + 0.98 * (1 + math.cos(math.pi * share)) / 2)
 
-    def _count_steps(self) -> None:
-        """Turn minutes into steps by the pace so far; from here on the run is one of so many steps."""
-        pace = self._seconds() / (self.state.step - self.first_step)
-        whole = (self.plan.minutes or 0) * 60 * _LEARNING
+    def _count_steps(self, validation: Validation) -> None:
+        """Turn minutes into steps and epochs by the pace so far; from here on the run is one of so many steps.
+
+        Where looking at the validation images takes long beside the minutes, there are fewer epochs.
+        """
+        state, whole = self.state, (self.plan.minutes or 0) * 60
+        ready = state.step - self.first_step >= _WARM or self._seconds() >= _TRIAL * whole
         # All devices must count the same: the first one's pace is everybody's.
-        self.state.steps = self.fabric.broadcast(max(self.state.step + 1, round(whole / pace)))
+        if not self.fabric.broadcast(ready):
+            return
+        pace = self._seconds() / (state.step - self.first_step)
+        look, closing = validation.seconds()
+        least, most = (share * whole for share in _LEARNING)
+        learning = min(max(whole - look - closing, least), most)
+        steps = max(state.step + 1, self.first_step + round(learning / pace))
+        epochs = int((whole - learning - closing) / look)
+        epochs = max(1, min(epochs, self.plan.epochs, steps - state.step))
+        state.steps, state.epochs = self.fabric.broadcast((steps, epochs))
+        state.counted = state.step
+        if state.epochs < self.plan.epochs:
+            self._note(
+                f"{self.plan.minutes:g} minutes are short: the metric is taken {_times(state.epochs)}."
+            )
 
     def _remaining(self) -> float | None:
         done = self.state.step - self.first_step
@@ -300,9 +322,11 @@ class _Trainer:
 
     def _ends(self) -> set[int]:
         """The steps after which an epoch ends."""
-        if self.state.steps is None:
+        state = self.state
+        if state.steps is None:
             return set()
-        return {round(self.state.steps * (k + 1) / self.plan.epochs) for k in range(self.plan.epochs)}
+        left = state.steps - state.counted
+        return {state.counted + round(left * (k + 1) / state.epochs) for k in range(state.epochs)}
 
     # --------------------------------------------------------------------------------------------- epochs
 
@@ -313,6 +337,8 @@ class _Trainer:
         ended = self.state.step in self._ends()
         if ended and self.fabric.is_global_zero:
             self._epoch(validation)
+        if self.state.steps is None:
+            self._count_steps(validation)
         if ended or self.stopping:
             self._save(self.fabric, parts)
         if self.stopping:
@@ -356,7 +382,7 @@ class _Trainer:
         whole = torch.load(self.run_folder.state, map_location="cpu", weights_only=True)
         for name, part in parts.items():
             part.load_state_dict(whole[name])
-        self.state = _State(**whole["state"])
+        self.state = replace(self.state, **whole["state"])
 
     def _finish(self, validation: Validation) -> None:
         """Tune and judge once more, and write it all down."""
@@ -377,6 +403,14 @@ def _asked_steps(plan: Plan, recipe: Recipe) -> int | None:
     if plan.steps is not None:
         return plan.steps
     return None if plan.minutes is not None else recipe.steps
+
+
+def _few_steps(epochs: int, steps: int) -> str:
+    return f"There are fewer steps than --epochs {epochs}: the metric is taken after each, {_times(steps)}."
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _average(mean: nn.Module, net: nn.Module, step: int) -> None:

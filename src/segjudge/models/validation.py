@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,13 @@ class Validation:
         sheet = self.run.pictures / f"epoch-{number:02}.png"
         write_sheet(sheet, self.dataset, self.places, said, rules, self.recipe)
         return self.judge.judge(said, rules).score
+
+    def seconds(self) -> tuple[float, float]:
+        """About how long the net needs for all images: after an epoch, and at the end with its views."""
+        begun = time.monotonic()
+        outputs_of([self.runner], self.dataset.picture(self.places[0]), self.recipe, views=False)
+        once = (time.monotonic() - begun) * len(self.places)
+        return once, once * (2 ** len(self.recipe.flips) if self.recipe.views else 1)
 
     def keep(self) -> None:
         """Take the net's weights as the best so far."""
