@@ -330,10 +330,10 @@ def test_a_run_that_has_ended_is_not_trained_again(run, emoji):
 def test_a_run_is_gone_on_with_only_by_the_plan_and_data_that_it_was_begun_with(run, emoji, sets, tmp_path):
     with pytest.raises(UsageError, match="holds a run already"):
         learn(emoji, run.folder)
-    with pytest.raises(UsageError, match="begun with another seed, rate"):
-        learn(
-            emoji, run.folder, dataclasses.replace(PLAN, seed=9, rate=1.0, threads=2, workers=1), resume=True
-        )
+    other = dataclasses.replace(PLAN, seed=9, rate=1.0, threads=2, workers=1)
+    with pytest.raises(UsageError, match="begun with another seed, rate") as caught:
+        learn(emoji, run.folder, other, resume=True)
+    assert caught.value.advice.startswith("Go on as it was begun, with --seed 0, without --rate;")
     with pytest.raises(Broken):
         learn(emoji, tmp_path / "run", report=breaking(lambda progress: progress.step == 1))
     make("emoji", tmp_path / "others", images=12, seed=12, size=SIZES["emoji"])
@@ -608,6 +608,7 @@ def test_a_run_of_another_task_is_refused(run, sets, tmp_path):
 def test_options_that_cannot_be_are_status_2(words, named, emoji, tmp_path):
     outcome = segjudge("train", "emoji", emoji, "-o", tmp_path / "run", "--threads", 1, *words, "--json")
     assert outcome.status == 2
+    assert not (tmp_path / "run").exists()  # or the call put right would be refused
     assert named in outcome.json["error"]["message"]
 
 
@@ -629,6 +630,26 @@ def test_a_missing_extra_names_its_pip_command(verb, missing, tmp_path, monkeypa
     assert outcome.status == 3
     assert outcome.json["error"]["kind"] == "missing-extra"
     assert f"segjudge[{verb}]" in outcome.json["error"]["advice"]
+
+
+def test_a_run_without_its_weights_is_told_so_and_not_to_go_on(run, tmp_path):
+    (tmp_path / "run.json").write_text(run.record.read_text())
+    with pytest.raises(UsageError, match=r"lacks its weights, model\.safetensors"):
+        Run(tmp_path).rules()
+
+
+def test_a_state_that_was_cut_is_told_and_without_it_the_run_begins_anew(run, emoji, tmp_path):
+    with pytest.raises(Broken):
+        learn(emoji, tmp_path / "run", report=breaking(lambda progress: progress.step == 5))
+    state = Run(tmp_path / "run").state
+    whole = state.read_bytes()
+    for cut in (b"", whole[:100], whole[: len(whole) // 2], b"something else"):
+        state.write_bytes(cut)
+        with pytest.raises(UsageError, match=r"last\.ckpt cannot be read"):
+            learn(emoji, tmp_path / "run", resume=True)
+    state.unlink()
+    learn(emoji, tmp_path / "run", resume=True)
+    assert weights(tmp_path / "run") == run.weights.read_bytes()
 
 
 def test_a_run_s_record_that_was_cut_or_is_of_another_version_is_told(run, tmp_path):

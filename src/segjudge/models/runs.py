@@ -119,9 +119,14 @@ class Run:
     def rules(self) -> Rules:
         """The rules that were tuned; raises UsageError where training has not come to an end."""
         data = self.read()
-        if not data.get("rules") or not self.weights.is_file():
+        if not data.get("rules"):
             raise UsageError(
                 f"The run {self.folder} has not come to its end.", "Go on with: segjudge train … --resume"
+            )
+        if not self.weights.is_file():
+            raise UsageError(
+                f"The run {self.folder} lacks its weights, {self.weights.name}.",
+                "Copy the whole folder, or train again.",
             )
         return Rules.from_json(data["rules"])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
+import pickle
 import signal
 import time
 from contextlib import contextmanager
@@ -105,11 +106,18 @@ def _continued(run: Run, plan: Plan, *, resume: bool) -> Plan:
         raise UsageError(f"{run.folder} holds a run already.", "Go on with --resume, or name another folder.")
     changed = begun.differences(plan)
     if changed:
+        options = [_option(name, getattr(begun, name)) for name in changed]
         raise UsageError(
             f"The run in {run.folder} was begun with another {', '.join(changed)}.",
-            "Go on with the same options, or begin another run.",
+            f"Go on as it was begun, {', '.join(options)}; or begin another run.",
         )
     return replace(begun, threads=plan.threads, devices=plan.devices, workers=plan.workers)
+
+
+def _option(name: str, value: object) -> str:
+    if name == "task":
+        return f"for {value}"
+    return f"without --{name}" if value is None else f"with --{name} {value}"
 
 
 class _Trainer:
@@ -148,12 +156,12 @@ class _Trainer:
         if not fabric.is_global_zero:
             self.report = lambda _: None  # one voice is enough
         torch.manual_seed(self.plan.seed)
-        dataset, learning, places = self._open(fabric)
-        samples = Samples(dataset, learning, self.recipe, self.plan.seed)
         objective = Objective(self.recipe, class_ids_of(self.task, self.recipe))
         net = build_net(self.plan.net, self.recipe, objective.outputs)
         if not self.run_folder.state.is_file():
             self._note(initialise(net, self.plan.init, self.task.id))
+        dataset, learning, places = self._open(fabric)
+        samples = Samples(dataset, learning, self.recipe, self.plan.seed)
         net = net.to(memory_format=torch.channels_last)
         mean = copy.deepcopy(net).eval().requires_grad_(requires_grad=False)
         optimizer = torch.optim.AdamW(net.parameters(), lr=self.recipe.rate, weight_decay=_WEIGHT_DECAY)
@@ -379,7 +387,13 @@ class _Trainer:
     def _load(self, parts: dict[str, Any]) -> None:
         import torch  # noqa: PLC0415
 
-        whole = torch.load(self.run_folder.state, map_location="cpu", weights_only=True)
+        try:
+            whole = torch.load(self.run_folder.state, map_location="cpu", weights_only=True)
+        except (RuntimeError, ValueError, EOFError, pickle.UnpicklingError):
+            raise UsageError(
+                f"{self.run_folder.state} cannot be read: it was changed or cut.",
+                "Delete it, and --resume begins at the first step; or begin another run.",
+            ) from None
         for name, part in parts.items():
             part.load_state_dict(whole[name])
         self.state = replace(self.state, **whole["state"])
