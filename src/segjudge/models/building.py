@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from segjudge.errors import UsageError
+from segjudge.models.whole import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,11 +78,10 @@ def save_weights(
     for name, values in net.state_dict().items():
         plain = values.detach().cpu().contiguous()
         kept[name] = plain.half() if half and plain.dtype == torch.float32 else plain.clone()
-    partial = path.with_name(f".{path.name}.part")
-    # One entry, for several are written in an order of chance; and save_file would keep the file from
-    # everyone but its owner, whatever the umask says.
-    partial.write_bytes(save(kept, {_NOTES: json.dumps(notes)} if notes else None))
-    partial.replace(path)
+    with replacing(path) as partial:
+        # One entry, for several are written in an order of chance; and save_file would keep the file from
+        # everyone but its owner, whatever the umask says.
+        partial.write_bytes(save(kept, {_NOTES: json.dumps(notes)} if notes else None))
 
 
 def weights_note(path: Path) -> dict[str, Any]:

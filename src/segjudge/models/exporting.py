@@ -11,6 +11,7 @@ from segjudge.errors import MissingExtra, UsageError
 from segjudge.models.building import load_weights
 from segjudge.models.runs import FORMAT, Run, fold_runs
 from segjudge.models.trained import outputs_count, recipe_of
+from segjudge.models.whole import replacing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,6 +67,5 @@ def export_run(folder: Path, target: Path) -> None:
         "rules": rules.to_json(),
     }
     onnx.helper.set_model_props(model, {"segjudge": json.dumps(note)})
-    partial = target.with_name(f".{target.name}.part")
-    partial.write_bytes(model.SerializeToString())
-    partial.replace(target)
+    with replacing(target) as partial:
+        partial.write_bytes(model.SerializeToString())

@@ -14,6 +14,7 @@ from segjudge.formats.label_maps import masks_of_labels
 from segjudge.masks import Masks
 from segjudge.models.grouping import Grouping, Maps, group
 from segjudge.models.pictures import nearest
+from segjudge.models.whole import replacing
 from segjudge.task import ArchiveForm
 
 if TYPE_CHECKING:
@@ -68,14 +69,12 @@ class Prediction:
 
     def save(self, path: Path) -> None:
         """Keep it in a file, whole or not at all."""
-        partial = path.with_name(f".{path.name}.part")
-        with partial.open("wb") as file:
+        with replacing(path) as partial, partial.open("wb") as file:
             np.savez(
                 file, starts=self.masks.starts, stops=self.masks.stops, indptr=self.masks.indptr,
                 shapes=self.masks.shapes, class_ids=np.array(self.class_ids, np.int64),
                 confidences=np.array(self.confidences, np.float64),
             )  # fmt: skip
-        partial.replace(path)
 
     @classmethod
     def load(cls, path: Path, order: Order) -> Prediction:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
-import os
 import platform
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from segjudge.errors import UsageError
 from segjudge.models.rules import Rules
+from segjudge.models.whole import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -136,19 +136,16 @@ class Run:
 
     def write_metrics(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write the rows of all epochs so far."""
-        partial = self.metrics.with_name(f".{self.metrics.name}.part")
-        with partial.open("w", encoding="utf-8", newline="") as file:
+        with replacing(self.metrics) as partial, partial.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)
-        partial.replace(self.metrics)
 
 
 def replace_text(path: Path, text: str) -> None:
     """Write a small file so that a reader finds the old or the new one, never half of it."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    partial.write_text(text, "utf-8")
-    partial.replace(path)
+    with replacing(path) as partial:
+        partial.write_text(text, "utf-8")
 
 
 def fold_runs(folder: Path) -> list[Run]:

@@ -9,6 +9,7 @@ from PIL import Image
 
 from segjudge.models.grouping import Maps, group
 from segjudge.models.pictures import looked_at, nearest
+from segjudge.models.whole import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,9 +63,8 @@ def write_sheet(
             sheet[top : top + cell.shape[0], left : left + cell.shape[1]] = cell
             left += cell.shape[1] + _GAP
         top += row[0].shape[0] + _GAP
-    partial = target.with_name(f".{target.name}.part")
-    Image.fromarray(sheet).save(partial, "PNG")
-    partial.replace(target)
+    with replacing(target) as partial:
+        Image.fromarray(sheet).save(partial, "PNG")
 
 
 def _predicted(one: Said, rules: Rules, recipe: Recipe) -> NDArray[np.int32]:

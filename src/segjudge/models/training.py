@@ -24,6 +24,7 @@ from segjudge.models.rules import class_ids_of
 from segjudge.models.runs import Plan, Run, library_versions
 from segjudge.models.samples import Samples
 from segjudge.models.validation import Validation
+from segjudge.models.whole import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -380,9 +381,8 @@ class _Trainer:
             return
         whole = {name: part.state_dict() for name, part in parts.items()}
         whole["state"] = dataclasses.asdict(self.state)
-        partial = self.run_folder.state.with_name(".last.ckpt.part")
-        torch.save(whole, partial)
-        partial.replace(self.run_folder.state)
+        with replacing(self.run_folder.state) as partial, partial.open("wb") as file:
+            torch.save(whole, file)
 
     def _load(self, parts: dict[str, Any]) -> None:
         import torch  # noqa: PLC0415
