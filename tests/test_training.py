@@ -632,6 +632,15 @@ def test_a_missing_extra_names_its_pip_command(verb, missing, tmp_path, monkeypa
     assert f"segjudge[{verb}]" in outcome.json["error"]["advice"]
 
 
+def test_an_extra_that_is_there_and_cannot_be_loaded_is_no_fault_of_segjudge(emoji, tmp_path, monkeypatch):
+    monkeypatch.setattr("segjudge.cli.learning.find_spec", lambda name: name)
+    monkeypatch.setitem(sys.modules, "lightning_fabric", None)
+    outcome = segjudge("train", "emoji", emoji, "-o", tmp_path / "run", "--json")
+    assert outcome.status == 3
+    assert outcome.json["error"]["kind"] == "missing-extra"
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_run_without_its_weights_is_told_so_and_not_to_go_on(run, tmp_path):
     (tmp_path / "run.json").write_text(run.record.read_text())
     with pytest.raises(UsageError, match=r"lacks its weights, model\.safetensors"):

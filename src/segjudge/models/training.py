@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segjudge.datasets import open_dataset, split
-from segjudge.errors import TrainingError, UsageError
+from segjudge.errors import MissingExtra, TrainingError, UsageError
 from segjudge.models.building import initialise
 from segjudge.models.inference import TorchRunner
 from segjudge.models.judging import Judge, write_manifest
@@ -143,8 +143,11 @@ class _Trainer:
 
     def run(self) -> dict[str, Any]:
         """Train to the end, tune, judge; the record."""
-        import torch  # noqa: PLC0415 - takes seconds
-        from lightning_fabric import Fabric  # noqa: PLC0415 - takes seconds
+        try:
+            import torch  # noqa: PLC0415 - takes seconds
+            from lightning_fabric import Fabric  # noqa: PLC0415 - takes seconds
+        except ImportError as error:
+            raise MissingExtra("train", "Training") from error
 
         from segjudge.models.losses import Objective  # noqa: PLC0415 - takes seconds
         from segjudge.models.nets import build_net, stride_of  # noqa: PLC0415 - takes seconds
