@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from segjudge.models.recipes import Recipe
     from segjudge.task import Task
 
-__all__ = ["Progress", "train"]
+__all__ = ["Progress", "average", "rate_at", "train"]
 
 _WARM = 24  # steps in which the learning rate rises, and after which --minutes becomes steps at the latest
 _TRIAL = 0.1  # share of the minutes after which they become steps, be there ever so few
@@ -183,7 +183,7 @@ class _Trainer:
         with self._interruptible():
             for batch in self._batches(samples, objective, fabric):
                 self._step(fabric, wrapped, optimizer, objective, batch)
-                _average(mean, net, self.state.step)
+                average(mean, net, self.state.step)
                 self._pause(validation, parts)
         fabric.barrier()
         if fabric.is_global_zero:
@@ -296,11 +296,7 @@ class _Trainer:
         self.report(Progress(state.step, state.steps, value, self._seconds(), self._remaining()))
 
     def _rate(self) -> float:
-        """The learning rate: up in a line, then down along a cosine."""
-        state = self.state
-        rise = min(1.0, (state.step + 1) / _WARM)
-        share = 0.0 if state.steps is None else min(1.0, state.step / state.steps)
-        return self.recipe.rate * rise * (0.02 + 0.98 * (1 + math.cos(math.pi * share)) / 2)
+        return rate_at(self.recipe.rate, self.state.step, self.state.steps)
 
     def _count_steps(self, validation: Validation) -> None:
         """Turn minutes into steps and epochs by the pace so far; from here on the run is one of so many steps.
@@ -411,6 +407,17 @@ class _Trainer:
         self.run_folder.write(record)
 
 
+def rate_at(peak: float, step: int, steps: int | None) -> float:
+    """The learning rate of a step: up in a line to the peak, then down along a cosine to a fiftieth of it.
+
+    >>> [round(rate_at(0.1, step, 1000), 4) for step in (0, 11, 23, 500, 1000)]
+    [0.0042, 0.05, 0.0999, 0.051, 0.002]
+    """
+    rise = min(1.0, (step + 1) / _WARM)
+    share = 0.0 if steps is None else min(1.0, step / steps)
+    return peak * rise * (0.02 + 0.98 * (1 + math.cos(math.pi * share)) / 2)
+
+
 def _changed(recipe: Recipe, plan: Plan) -> Recipe:
     recipe = replace(recipe, batch=plan.batch or recipe.batch, rate=plan.rate or recipe.rate)
     return replace(recipe, flips=(), zoom=1.0) if plan.overfit else recipe
@@ -430,8 +437,12 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-def _average(mean: nn.Module, net: nn.Module, step: int) -> None:
-    """Move the running mean of weights, and of the norms' statistics, towards the net's."""
+def average(mean: nn.Module, net: nn.Module, step: int) -> None:
+    """Move the running mean of weights, and of the norms' statistics, towards the net's.
+
+    The share of the new weights falls from most of the mean to a five-hundredth of it, so that the random
+    weights of the beginning are soon forgotten.
+    """
     import torch  # noqa: PLC0415
 
     share = 1 - min(_DECAY, (1 + step) / (10 + step))
