@@ -1,6 +1,7 @@
 """Datasets: every folder as the competitions ship it, what is told of others, and splits that do not leak."""
 
 import dataclasses
+import errno
 import io
 import json
 import pickle
@@ -653,6 +654,17 @@ def test_a_picture_that_cannot_be_read_is_named(tmp_path):
     for read in (dataset.picture, dataset.shape):
         with pytest.raises(sj.UsageError, match=r"a\.png cannot be read"):
             read(0)
+
+
+def test_a_folder_that_may_not_be_read_is_told_once(tmp_path, monkeypatch):
+    def refuse(_path):
+        raise PermissionError(errno.EACCES, "Permission denied", str(tmp_path))
+
+    monkeypatch.setattr("segjudge.formats.archive.folder.walk", refuse)
+    with pytest.raises(sj.UsageError) as caught:
+        opened("emoji", tmp_path)
+    assert caught.value.message == f"{tmp_path}: The folder cannot be read: Permission denied."
+    assert caught.value.advice == "Check its permissions."
 
 
 # ---------------------------------------------------------------------------------------------- splits

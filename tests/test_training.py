@@ -262,6 +262,17 @@ def test_ctrl_c_ends_the_step_and_resume_comes_to_the_same_weights(run, emoji, t
     assert stopped.read()["metric"] == run.read()["metric"]
 
 
+def test_ctrl_c_before_anything_was_begun_does_not_say_that_something_is_kept(emoji, tmp_path, monkeypatch):
+    def stop(*_arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("segjudge.models.training.initialise", stop)
+    outcome = segjudge("train", "emoji", emoji, "-o", tmp_path / "run", *OPTIONS)
+    assert outcome.status == 130
+    assert outcome.err == f"Stopped before the first step; there is no {tmp_path / 'run'} yet.\n"
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize(
     "when",
     [

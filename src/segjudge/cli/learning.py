@@ -154,7 +154,12 @@ def train(
                 show = lambda progress: report(None, progress)  # noqa: E731 - a fold of one
                 record = run(loaded, Path(data), Path(target), plan, resume=resume, report=show)
     except KeyboardInterrupt:
-        output.aside(f"Stopped; everything is kept in {target}. Go on with the same command and --resume.")
+        if Path(target).exists():
+            output.aside(
+                f"Stopped; everything is kept in {target}. Go on with the same command and --resume."
+            )
+        else:
+            output.aside(f"Stopped before the first step; there is no {target} yet.")
         finish(INTERRUPTED)
     if os.environ.get("LOCAL_RANK", "0") == "0":  # of several devices' processes one speaks for all
         printing.trained(target, record, output)

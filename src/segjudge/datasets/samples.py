@@ -54,7 +54,8 @@ def open_samples(task: Task, folder: Path, need_truth: bool) -> Dataset | None: 
     findings = Collector()
     tree = open_tree(folder, findings, max_unpacked=task.submission.max_unpacked, file_label=folder.name)
     if tree is None:
-        raise UsageError(f"{folder} cannot be read: {findings.diagnosis().findings[0]}")
+        fault = findings.diagnosis().findings[0]
+        raise UsageError(f"{folder}: {fault.message}", fault.advice)
     tables = [table for table in _tables(tree) if image in table.header and _PICTURE in table.header]
     labelled = [table for table in tables if mask in table.header]
     chosen = labelled if need_truth else [t for t in tables if t not in labelled] or labelled

@@ -41,7 +41,8 @@ class Folder(Opened[str]):
         try:
             yield from walk(self.path)
         except OSError as error:
-            raise broken(f"The folder cannot be read: {error}.", "Check its permissions.") from error
+            reason = error.strerror or error
+            raise broken(f"The folder cannot be read: {reason}.", "Check its permissions.") from error
 
     def _pieces(self, entry: Entry[str]) -> Iterator[bytes]:
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
