@@ -346,10 +346,24 @@ def test_a_run_is_gone_on_with_only_by_the_plan_and_data_that_it_was_begun_with(
         learn(emoji, run.folder, other, resume=True)
     assert caught.value.advice.startswith("Go on as it was begun, with --seed 0, without --rate;")
     with pytest.raises(Broken):
-        learn(emoji, tmp_path / "run", report=breaking(lambda progress: progress.step == 1))
+        learn(emoji, tmp_path / "run", report=breaking(lambda progress: progress.step == 5))
     make("emoji", tmp_path / "others", images=12, seed=12, size=SIZES["emoji"])
     with pytest.raises(UsageError, match="not what the run was begun with"):
         learn(tmp_path / "others", tmp_path / "run", resume=True)
+
+
+def test_data_may_be_put_right_as_long_as_nothing_was_learnt_of_it(run, emoji, tmp_path):
+    data = tmp_path / "data"
+    shutil.copytree(emoji, data)
+    first = data / rows_of(data / "train.csv")[0]["Path"]
+    whole = first.read_bytes()
+    first.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(UsageError, match="damaged"):
+        learn(data, tmp_path / "run")
+    first.write_bytes(whole)
+    learn(data, tmp_path / "run", resume=True)
+    assert weights(tmp_path / "run") == run.weights.read_bytes()
+    assert Run(tmp_path / "run").manifest.read_bytes() == run.manifest.read_bytes()
 
 
 def test_a_folder_with_other_things_in_it_is_left_alone(emoji, tmp_path):
@@ -608,6 +622,8 @@ def test_a_run_of_another_task_is_refused(run, sets, tmp_path):
     ("words", "named"),
     [
         (("--minutes", 1, "--steps", 2), "--minutes"),
+        (("--rate", "nan"), "--rate is nan"),
+        (("--minutes", "inf"), "--minutes is inf"),
         (("--fold", 7), "7"),
         (("--fold", "x"), "x"),
         (("--fold", "all", "--devices", 2), "one device"),

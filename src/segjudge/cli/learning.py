@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -138,6 +139,9 @@ def train(
     from segjudge.models.runs import Plan  # noqa: PLC0415
     from segjudge.models.training import train as run  # noqa: PLC0415
 
+    for name in ("minutes", "rate"):
+        if options[name] and not math.isfinite(options[name]):
+            raise UsageError(f"--{name} is {options[name]}.", "Give a number.")
     number = _fold(fold, options["folds"])
     if options["minutes"] and options["steps"]:
         raise UsageError("--minutes and --steps say two things.", "Give one of them.")

@@ -11,6 +11,7 @@ from segjudge.datasets.truths import open_truths
 from segjudge.errors import UsageError
 from segjudge.findings import Collector
 from segjudge.formats.archive import MemberFault, open_tree, resolve
+from segjudge.formats.archive.names import PLAIN_PATHS
 from segjudge.formats.table.text import read_small
 
 if TYPE_CHECKING:
@@ -118,5 +119,8 @@ def _members(tree: Tree, folder: Path, table: _Table, column: str) -> tuple[Path
         try:
             files.append(folder / tree.top / resolve(tree, base, written))
         except MemberFault as fault:
-            raise UsageError(f"{table.name}:{line}: {column}: {fault.message}", fault.advice) from fault
+            advice = fault.advice.replace(
+                PLAIN_PATHS, "Paths count from the folder, else from the table's own."
+            )
+            raise UsageError(f"{table.name}:{line}: {column}: {fault.message}", advice) from fault
     return tuple(files)

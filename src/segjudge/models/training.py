@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
-import pickle
 import signal
 import time
+import zipfile
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -150,7 +150,7 @@ class _Trainer:
             raise MissingExtra("train", "Training") from error
 
         from segjudge.models.losses import Objective  # noqa: PLC0415 - takes seconds
-        from segjudge.models.nets import build_net, stride_of  # noqa: PLC0415 - takes seconds
+        from segjudge.models.nets import stride_of  # noqa: PLC0415 - takes seconds
 
         if self.plan.threads:
             torch.set_num_threads(self.plan.threads)
@@ -161,10 +161,9 @@ class _Trainer:
             self.report = lambda _: None  # one voice is enough
         torch.manual_seed(self.plan.seed)
         objective = Objective(self.recipe, class_ids_of(self.task, self.recipe))
-        net = build_net(self.plan.net, self.recipe, objective.outputs)
-        if not self.run_folder.state.is_file():
-            self._note(initialise(net, self.plan.init, self.task.id))
+        net, begin = self._built(objective.outputs)
         dataset, learning, places = self._open(fabric)
+        self._note(begin)
         samples = Samples(dataset, learning, self.recipe, self.plan.seed)
         net = net.to(memory_format=torch.channels_last)
         mean = copy.deepcopy(net).eval().requires_grad_(requires_grad=False)
@@ -174,9 +173,6 @@ class _Trainer:
         parts = {"net": net, "mean": mean, "optimizer": optimizer}
         if self.run_folder.state.is_file():
             self._load(parts)
-            self._note(f"going on after step {self.state.step} of {self.state.steps or 'some'}")
-        elif self.state.epochs < self.plan.epochs and self.state.steps is not None:
-            self._note(_few_steps(self.plan.epochs, self.state.steps))
         runner = TorchRunner(mean, stride_of(net), fabric.device)
         judge = Judge(self.task, self.recipe, self.data, self.run_folder.manifest)
         validation = Validation(self.task, self.recipe, self.run_folder, dataset, places, runner, judge)
@@ -193,6 +189,18 @@ class _Trainer:
 
     # ------------------------------------------------------------------------------------------- beginning
 
+    def _built(self, outputs: int) -> tuple[nn.Module, str]:
+        """The net with the weights that it begins with, and what they are, in words."""
+        from segjudge.models.nets import build_net  # noqa: PLC0415 - takes seconds
+
+        net = build_net(self.plan.net, self.recipe, outputs)
+        if self.run_folder.state.is_file():
+            return net, ""
+        words = initialise(net, self.plan.init, self.task.id)
+        if self.state.epochs < self.plan.epochs and self.state.steps is not None:
+            words += "\n" + _few_steps(self.plan.epochs, self.state.steps)
+        return net, words
+
     def _open(self, fabric: Any) -> tuple[Dataset, list[int], list[int]]:  # noqa: ANN401 - lightning has no stubs
         dataset = open_dataset(self.task, self.data, need_truth=True)
         if self.plan.overfit:
@@ -205,7 +213,7 @@ class _Trainer:
             order = np.random.default_rng([self.plan.seed, 1]).permutation(len(validation))[:most]
             validation = sorted(validation[k] for k in order)
         fingerprint = dataset.fingerprint()
-        if self.run_folder.exists():
+        if self.run_folder.state.is_file():  # else nothing was learnt yet, and any data will do
             if self.run_folder.read()["fingerprint"] != fingerprint:
                 raise UsageError(
                     f"The data in {self.data} is not what the run was begun with.", "Begin another run."
@@ -221,7 +229,6 @@ class _Trainer:
                 "fingerprint": fingerprint,
                 "images": {"learning": len(learning), "validation": len(validation)},
             })  # fmt: skip
-        if fabric.is_global_zero and not self.run_folder.manifest.is_file():
             write_manifest(self.run_folder.manifest, dataset, validation)
         for note in dataset.notes:
             self._note(note)
@@ -229,7 +236,10 @@ class _Trainer:
         return dataset, learning, validation
 
     def _note(self, text: str) -> None:
-        self.report(Progress(self.state.step, self.state.steps, math.nan, self._seconds(), None, note=text))
+        for line in text.splitlines():
+            self.report(
+                Progress(self.state.step, self.state.steps, math.nan, self._seconds(), None, note=line)
+            )
 
     def _seconds(self) -> float:
         return time.monotonic() - self.begun
@@ -386,16 +396,18 @@ class _Trainer:
     def _load(self, parts: dict[str, Any]) -> None:
         import torch  # noqa: PLC0415
 
-        try:
-            whole = torch.load(self.run_folder.state, map_location="cpu", weights_only=True)
-        except (RuntimeError, ValueError, EOFError, pickle.UnpicklingError):
+        if not zipfile.is_zipfile(
+            self.run_folder.state
+        ):  # what torch makes of anything else is anyone's guess
             raise UsageError(
                 f"{self.run_folder.state} cannot be read: it was changed or cut.",
                 "Delete it, and --resume begins at the first step; or begin another run.",
-            ) from None
+            )
+        whole = torch.load(self.run_folder.state, map_location="cpu", weights_only=True)
         for name, part in parts.items():
             part.load_state_dict(whole[name])
         self.state = replace(self.state, **whole["state"])
+        self._note(f"going on after step {self.state.step} of {self.state.steps or 'some'}")
 
     def _finish(self, validation: Validation) -> None:
         """Tune and judge once more, and write it all down."""
