@@ -5,6 +5,8 @@ import itertools
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from safetensors.torch import load_file
 from torch import nn
 
@@ -12,7 +14,8 @@ import segjudge as sj
 from segjudge.data import make
 from segjudge.models.recipes import RECIPES
 from segjudge.models.runs import Plan, Run
-from segjudge.models.training import average, rate_at, train
+from segjudge.models.schedule import average, dealt, epoch_ends, rate_at
+from segjudge.models.training import train
 from segjudge.models.validation import Validation
 
 # ------------------------------------------------------------------------------------------------ rate
@@ -29,6 +32,30 @@ def test_the_rate_falls_to_a_fiftieth_and_lies_half_way_in_the_middle():
     assert all(one > other for one, other in itertools.pairwise(rates))
     assert rates[500 - 24] == pytest.approx((1 + 0.02) / 2)
     assert rates[-1] == pytest.approx(0.02)
+
+
+# -------------------------------------------------------------------------------------- steps and epochs
+
+
+@given(st.integers(0, 99), st.integers(1, 200), st.data())
+def test_epochs_are_as_many_as_asked_and_evenly_spread_over_what_is_left(begin, left, data):
+    epochs = data.draw(st.integers(1, left))
+    ends = sorted(epoch_ends(begin, begin + left, epochs))
+    assert len(ends) == epochs
+    assert ends[-1] == begin + left
+    lengths = [end - before for before, end in itertools.pairwise([begin, *ends])]
+    assert max(lengths) - min(lengths) <= 2
+
+
+@given(*(st.floats(least, 1000) for least in (6, 0.01, 0.01, 0.01)))
+def test_steps_and_looks_fit_in_the_time_and_steps_have_half_of_it(seconds, pace, look, closing):
+    steps, epochs = dealt(seconds, pace, look, closing)
+    assert seconds / 2 - pace <= steps * pace <= 0.85 * seconds + pace
+    assert epochs >= 0
+    if epochs:
+        assert (steps - 1) * pace + epochs * look + closing <= seconds * (1 + 1e-9)
+    if look + closing <= 0.15 * seconds:
+        assert epochs >= 1
 
 
 # ------------------------------------------------------------------------------------------------ mean

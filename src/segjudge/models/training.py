@@ -23,6 +23,7 @@ from segjudge.models.recipes import recipe_for
 from segjudge.models.rules import class_ids_of
 from segjudge.models.runs import Plan, Run, library_versions
 from segjudge.models.samples import Samples
+from segjudge.models.schedule import WARM, average, dealt, epoch_ends, rate_at
 from segjudge.models.validation import Validation
 from segjudge.models.whole import replacing
 
@@ -37,12 +38,9 @@ if TYPE_CHECKING:
     from segjudge.models.recipes import Recipe
     from segjudge.task import Task
 
-__all__ = ["Progress", "average", "rate_at", "train"]
+__all__ = ["Progress", "train"]
 
-_WARM = 24  # steps in which the learning rate rises, and after which --minutes becomes steps at the latest
-_TRIAL = 0.1  # share of the minutes after which they become steps, be there ever so few
-_LEARNING = (0.5, 0.85)  # share of the minutes that goes into steps, at least and at most
-_DECAY = 0.998  # of the running mean of weights
+_TRIAL = 0.1  # share of the minutes after which they become steps; after as many steps as the rate rises in any case
 _WEIGHT_DECAY = 1e-2
 _CLIP = 5.0  # norm of a step's gradient
 
@@ -314,16 +312,13 @@ class _Trainer:
         Where looking at the validation images takes long beside the minutes, there are fewer epochs.
         """
         state, whole = self.state, (self.plan.minutes or 0) * 60
-        ready = state.step - self.first_step >= _WARM or self._seconds() >= _TRIAL * whole
+        ready = state.step - self.first_step >= WARM or self._seconds() >= _TRIAL * whole
         # All devices must count the same: the first one's pace is everybody's.
         if not self.fabric.broadcast(ready):
             return
         pace = self._seconds() / (state.step - self.first_step)
-        look, closing = validation.seconds()
-        least, most = (share * whole for share in _LEARNING)
-        learning = min(max(whole - look - closing, least), most)
-        steps = max(state.step + 1, self.first_step + round(learning / pace))
-        epochs = int((whole - learning - closing) / look)
+        steps, epochs = dealt(whole, pace, *validation.seconds())
+        steps = max(state.step + 1, self.first_step + steps)
         epochs = max(1, min(epochs, self.plan.epochs, steps - state.step))
         state.steps, state.epochs = self.fabric.broadcast((steps, epochs))
         state.counted = state.step
@@ -341,10 +336,7 @@ class _Trainer:
     def _ends(self) -> set[int]:
         """The steps after which an epoch ends."""
         state = self.state
-        if state.steps is None:
-            return set()
-        left = state.steps - state.counted
-        return {state.counted + round(left * (k + 1) / state.epochs) for k in range(state.epochs)}
+        return set() if state.steps is None else epoch_ends(state.counted, state.steps, state.epochs)
 
     # --------------------------------------------------------------------------------------------- epochs
 
@@ -419,17 +411,6 @@ class _Trainer:
         self.run_folder.write(record)
 
 
-def rate_at(peak: float, step: int, steps: int | None) -> float:
-    """The learning rate of a step: up in a line to the peak, then down along a cosine to a fiftieth of it.
-
-    >>> [round(rate_at(0.1, step, 1000), 4) for step in (0, 11, 23, 500, 1000)]
-    [0.0042, 0.05, 0.0999, 0.051, 0.002]
-    """
-    rise = min(1.0, (step + 1) / _WARM)
-    share = 0.0 if steps is None else min(1.0, step / steps)
-    return peak * rise * (0.02 + 0.98 * (1 + math.cos(math.pi * share)) / 2)
-
-
 def _changed(recipe: Recipe, plan: Plan) -> Recipe:
     recipe = replace(recipe, batch=plan.batch or recipe.batch, rate=plan.rate or recipe.rate)
     return replace(recipe, flips=(), zoom=1.0) if plan.overfit else recipe
@@ -447,21 +428,3 @@ def _few_steps(epochs: int, steps: int) -> str:
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
-
-
-def average(mean: nn.Module, net: nn.Module, step: int) -> None:
-    """Move the running mean of weights, and of the norms' statistics, towards the net's.
-
-    The share of the new weights falls from most of the mean to a five-hundredth of it, so that the random
-    weights of the beginning are soon forgotten.
-    """
-    import torch  # noqa: PLC0415
-
-    share = 1 - min(_DECAY, (1 + step) / (10 + step))
-    with torch.no_grad():
-        own = net.state_dict()
-        for name, values in mean.state_dict().items():
-            if values.is_floating_point():
-                values.lerp_(own[name].to(values.dtype), share)
-            else:
-                values.copy_(own[name])
