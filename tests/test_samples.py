@@ -7,7 +7,7 @@ import pytest
 
 from segjudge.datasets import Labels
 from segjudge.models.recipes import RECIPES
-from segjudge.models.samples import Samples
+from segjudge.models.samples import Samples, _recoloured
 from segjudge.models.targets import centres
 
 EMOJI, PAGES, CELLS, STREETS = (RECIPES[name] for name in ("emoji", "badlad", "dsb-2018", "wad-2018"))
@@ -67,6 +67,12 @@ def test_a_crop_is_made_from_seed_step_and_slot_alone(recipe):
     assert not same(one.crop(4, 1), one.crop(4, 2))
 
 
+def test_crops_of_one_image_in_a_step_differ():
+    samples = Samples(Scenes(((64, 64),)), [0], replace(CELLS, crop=32, batch=4), seed=3)
+    crops = [samples.crop(7, slot) for slot in range(4)]
+    assert not any(same(crops[k], crops[0]) for k in range(1, 4))
+
+
 def test_what_is_kept_ready_changes_no_crop(monkeypatch):
     plenty = Samples(Scenes(SHAPES), range(5), CELLS, seed=1)
     expected = [plenty.crop(step, 0) for step in range(12)]
@@ -90,6 +96,12 @@ def test_every_image_comes_once_a_turn_in_another_order(batch, monkeypatch):
     assert all(sorted(turn) == [0, 1, 2, 4] for turn in turns)
     assert len(set(turns)) > 1
     assert len(samples) == 4
+    seen.clear()
+    others = Samples(scenes, [4, 0, 2, 1], replace(STILL, batch=batch), seed=3)
+    monkeypatch.setattr(others, "whole", lambda place: seen.append(place) or whole(place))
+    for number in range(24):
+        others.crop(*divmod(number, batch))
+    assert [tuple(seen[k : k + 4]) for k in range(0, 24, 4)] != turns
 
 
 # ------------------------------------------------------------------------------------ picture and truth
@@ -106,6 +118,23 @@ def test_picture_and_instances_move_together(recipe):
         for number, (row, column) in enumerate(np.rint(crop.centres).astype(int)):
             if 0 <= row < 32 and 0 <= column < 32 and crop.known[row, column]:
                 assert crop.owner[row, column] == number + 1
+
+
+@pytest.mark.parametrize(("flips", "ways"), [((), 1), (STREETS.flips, 2), (CELLS.flips, 8)])
+def test_crops_show_a_picture_turned_over_in_every_way_that_the_recipe_names(flips, ways):
+    samples = Samples(Scenes(((64, 64),)), [0], replace(STILL, crop=64, flips=flips), seed=0)
+    seen = {samples.crop(step, 0).owner.tobytes() for step in range(60)}
+    assert len(seen) == ways
+
+
+def test_some_pictures_are_shown_in_other_light_as_negatives_or_with_colours_in_another_order():
+    picture = np.array([[[0, 0, 0], [200, 200, 200]], [[0, 100, 200], [0, 0, 0]]], np.uint8)
+    for inverted, least, most in ((True, 0.02, 0.12), (False, 0, 0)):
+        shown = [_recoloured(picture, np.random.default_rng(k), inverted=inverted) for k in range(400)]
+        negatives = np.mean([(one[0, 0] > one[0, 1]).all() for one in shown])
+        assert least <= negatives <= most
+    assert len({one.tobytes() for one in shown}) > 100
+    assert 0.06 <= np.mean([(np.diff(one[1, 0].astype(int)) < 0).any() for one in shown]) <= 0.2
 
 
 def test_picture_and_planes_move_together():
@@ -201,6 +230,21 @@ def test_crops_are_centred_on_rare_classes_and_never_on_ignored_ones():
     assert np.mean(shown) > 0.8
     ignored = Samples(scenes, [0], recipe, seed=0)
     assert np.mean([(ignored.crop(step, 0).owner == 3).any() for step in range(60)]) < 0.6
+
+
+def test_of_two_classes_that_are_wished_for_the_same_the_rarer_is_shown_as_often():
+    class Crowd(Scenes):
+        def truth(self, place):
+            owner = np.zeros(self.shapes[place], np.int32)
+            for number in range(9):
+                owner[10 + 20 * number : 20 + 20 * number, 10:20] = number + 1
+            owner[300:310, 300:310] = 10
+            return Labels(owner, np.array([33] * 9 + [36]), np.zeros(10, bool))
+
+    recipe = replace(STREETS, crop=32, zoom=1.0, flips=(), side=0, rare=((33, 1.0), (36, 1.0)))
+    samples = Samples(Crowd(((400, 400),)), [0], recipe, seed=0)
+    shown = np.mean([(samples.crop(step, 0).owner == 10).any() for step in range(100)])
+    assert 0.3 < shown < 0.6
 
 
 def test_keeping_a_sample_costs_only_the_planes_that_hold_something():
