@@ -21,6 +21,9 @@ This page is made from the commands by `docs/generate_cli.py`.
 Every verb has `--json`: exactly one JSON object on standard output, and everything for people on standard
 error. Without a terminal there are no colours and no bars; `NO_COLOR` and `--quiet` are honoured. `-` in place of
 a file is standard input. The [exit statuses](host.md#exit-statuses) are the same for all verbs.
+
+A file that a verb writes is there whole or not at all. One of the same name is replaced, and stays what it was if the
+work fails or is broken off; a folder in which something lies already is refused.
 """
 
 #: What each argument is; a new one has to be explained here.
