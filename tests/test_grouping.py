@@ -112,6 +112,15 @@ def test_flooded_depth_parts_instances_that_touch(drawn):
         assert (own & (found == best)).sum() / (own | (found == best)).sum() > 0.6
 
 
+def test_depth_alone_parts_instances_by_flooding():
+    owner = np.zeros((9, 14), np.int32)
+    owner[1:8, 1:7], owner[1:8, 7:13] = 1, 2
+    maps = perfect(owner, np.array([33, 36]))
+    lukewarm = replace(maps, heat=np.full_like(maps.heat, 0.5))
+    assert len(instances(group(lukewarm, (WATERSHED,)))) == 2
+    assert len(instances(group(replace(lukewarm, depth=maps.classes[1:].sum(axis=0)), (WATERSHED,)))) == 1
+
+
 @settings(deadline=None)
 @given(boxes(gap=0), st.sampled_from([CENTRES, WATERSHED, COMPONENTS]), st.integers(0, 2**32 - 1))
 def test_whatever_a_net_says_instances_share_no_pixel_and_lie_where_the_class_is(drawn, rule, seed):

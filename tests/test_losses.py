@@ -16,10 +16,10 @@ CELLS, PAGES, EMOJI = (RECIPES[name] for name in ("dsb-2018", "badlad", "emoji")
 INSTANCES = replace(CELLS, weights=((36, 5.0),))
 
 
-def sample_of(*, ignored=(False, False), known=None):
+def sample_of(*, ignored=(False, False), known=None, second=np.s_[9:15, 8:15]):
     """Two instances, the second of class 36, in a picture of 16 x 16 pixels."""
     owner = np.zeros((16, 16), np.int32)
-    owner[2:7, 2:7], owner[9:15, 8:15] = 1, 2
+    owner[2:7, 2:7], owner[second] = 1, 2
     rng = np.random.default_rng(3)
     return Sample(
         picture=rng.integers(0, 256, (16, 16, 3), dtype=np.uint8),
@@ -102,6 +102,24 @@ def test_a_pixel_s_share_of_the_loss_is_the_weight_of_its_class():
         true = float(batch.masks[0, 1, row, column].abs())
         losses.append(float(objective.loss(wrong, batch)) * (1 + true))
     assert losses[1] / losses[0] == pytest.approx(5, rel=1e-2)
+
+
+def test_an_instance_that_is_missed_costs_by_its_overlap_however_small_it_is():
+    objective = Objective(replace(CELLS, weights=()), CLASSES)
+    sample = sample_of(second=np.s_[12:13, 12:13])
+    missed = perfect(sample)
+    missed[0, :3, 12, 12] = torch.tensor([4.0, 0.0, 0.0])
+    loss = float(objective.loss(missed, objective.batch([sample])))
+    assert loss == pytest.approx(1 / 2 + 4 / 256, abs=0.05)  # one of two classes, and one pixel
+
+
+def test_a_mask_that_is_missed_costs_by_its_overlap_however_small_it_is():
+    objective = Objective(EMOJI, (0,))
+    planes = np.zeros((16, 16), np.uint8)
+    planes[3, 3] = 1
+    batch = objective.batch([replace(sample_of(), planes=planes)])
+    loss = float(objective.loss(torch.full((1, 1, 16, 16), -8.0), batch))
+    assert loss == pytest.approx(1 + 8 / 256, abs=0.05)
 
 
 @pytest.mark.parametrize(("recipe", "classes"), [(PAGES, (0, 1, 2, 3)), (EMOJI, (0,))])

@@ -539,6 +539,21 @@ def test_folds_give_every_image_to_the_model_that_never_saw_it(emoji, tmp_path):
         segjudge("score", "emoji", emoji, target, "--images", manifest, "--json").json["score"]
         == kept["score"]
     )
+    masks, by_others = members(target), 0
+    for fold, part in enumerate(parts):
+        own = folder / f"fold-{fold}"
+        images = sj.read_images(sj.load_task("emoji"), Run(own).manifest)
+        for number in range(2):
+            again = tmp_path / f"{fold}-{number}.zip"
+            predict(
+                sj.load_task("emoji"), [folder / f"fold-{number}"], emoji, again, images=images, threads=1
+            )
+            same = [masks[name] == data for name, data in members(again).items()]
+            assert len(same) == len(part)
+            if number == fold:
+                assert all(same)
+            by_others += sum(same) if number != fold else 0
+    assert by_others < 12  # or the models say the same, and this test nothing
     assert segjudge(*words).status == 2  # it holds something now
     assert segjudge(*words, "--resume", "--json").json["metric"] == kept["score"]
     together = predict(sj.load_task("emoji"), [folder], emoji, tmp_path / "both.zip", threads=1)
@@ -573,6 +588,11 @@ def test_an_exported_net_predicts_the_same_masks_without_torch(run, emoji, tmp_p
     ask(run, emoji, tmp_path / "own.zip")
     for mine, other in zip(pngs(tmp_path / "own.zip"), pngs(target), strict=True):
         assert (mine != other).mean() < 1e-3
+
+
+def members(path):
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist() if name.endswith(".png")}
 
 
 def pngs(path):
