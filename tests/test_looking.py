@@ -18,6 +18,10 @@ def test_a_picture_is_stretched_from_its_darkest_hundredth_to_its_brightest_five
     seen = looked_at(np.repeat(grey.reshape(20, 50, 1), 3, axis=2), CELLS)
     assert set(np.unique(seen)) == {0, 255}
     assert (seen[..., 0].ravel() == np.where(grey < 100, 0, 255)).all()
+    ramp = np.repeat(np.arange(10_000) * 200 // 10_000, 3).reshape(100, 100, 3).astype(np.uint8)
+    seen = looked_at(ramp, CELLS)
+    assert 0.01 <= (seen == 0).mean() <= 0.02
+    assert 0.002 <= (seen == 255).mean() <= 0.01
 
 
 def test_a_picture_in_thin_contrast_is_not_blown_up_to_noise():
