@@ -173,12 +173,12 @@ def clock(monkeypatch):
     ("minutes", "look", "closing", "ends", "words"),
     [
         # A tenth of 36 s is over after 2 steps. 85 % of them are 15 steps; the rest is enough for 3 looks.
-        (0.6, 1.5, 0, [6, 11, 15], "0.6 minutes are short: the metric is taken 3 times."),
+        (0.6, 1.5, 0, [6, 11, 15], "--minutes 0.6 is short: the metric is taken 3 times."),
         # What looks at the images takes so long that half of the minutes goes into steps.
-        (0.6, 30, 99, [9], "0.6 minutes are short: the metric is taken once."),
-        (0.8, 5, 4, [20], "0.8 minutes are short: the metric is taken once."),
+        (0.6, 30, 99, [9], "--minutes 0.6 is short: the metric is taken once."),
+        (0.8, 5, 4, [20], "--minutes 0.8 is short: the metric is taken once."),
         # One step is longer than asked: there is one more, and the metric.
-        (0.01, 1, 1, [2], "0.01 minutes are short: the metric is taken once."),
+        (0.01, 1, 1, [2], "--minutes 0.01 is short: the metric is taken once."),
         # With time enough 24 steps give the pace; all epochs lie behind them, evenly.
         (1.0, 0.1, 0.1, [24 + 1, 24 + 2], ""),
     ],

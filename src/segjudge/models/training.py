@@ -324,7 +324,7 @@ class _Trainer:
         state.counted = state.step
         if state.epochs < self.plan.epochs:
             self._note(
-                f"{self.plan.minutes:g} minutes are short: the metric is taken {_times(state.epochs)}."
+                f"--minutes {self.plan.minutes:g} is short: the metric is taken {_times(state.epochs)}."
             )
 
     def _remaining(self) -> float | None:
