@@ -100,8 +100,9 @@ def test_flooded_depth_gives_instances_back_that_do_not_touch(drawn, together):
 
 
 @settings(deadline=None)
-@given(boxes(gap=0, least=5))
-def test_flooded_depth_parts_instances_that_touch(drawn):
+@given(boxes(gap=0, least=CELL))
+def test_flooded_depth_parts_instances_that_touch_along_whole_sides(drawn):
+    # Where a narrow one touches the middle of a wide one, depth is pinched there, and the wide one may be parted.
     owner, class_ids = drawn
     found = group(perfect(owner, class_ids), (WATERSHED,))[0].owner
     assert found.max(initial=0) == len(class_ids)
@@ -109,7 +110,7 @@ def test_flooded_depth_parts_instances_that_touch(drawn):
         own = owner == number
         best = np.bincount(found[own]).argmax()
         assert best > 0
-        assert (own & (found == best)).sum() / (own | (found == best)).sum() > 0.6
+        assert (own & (found == best)).sum() / (own | (found == best)).sum() > 0.75
 
 
 def test_depth_alone_parts_instances_by_flooding():
