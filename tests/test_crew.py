@@ -16,6 +16,7 @@ from segjudge.findings import Collector
 from segjudge.formats.begun import Begun
 from segjudge.formats.coco.instance_pass import pass_over_instances
 from segjudge.formats.coco.result_pass import pass_over_results
+from segjudge.formats.opening import ByteFile
 from segjudge.formats.receipts import Receipt
 from segjudge.formats.table import text as tables
 from segjudge.formats.table.text import QuotedText, open_text
@@ -39,7 +40,7 @@ def contest(tmp_path):
 
 def records(path, workers, findings):
     """Line, place and fields of every record, or "quoted"."""
-    table = open_text(path, "t.csv", findings)
+    table = open_text(ByteFile(path), "t.csv", findings)
     if table is None:
         return None
     found = []
