@@ -15,7 +15,7 @@ from segjudge.data import make
 from segjudge.models.recipes import RECIPES
 from segjudge.models.runs import Plan, Run
 from segjudge.models.schedule import average, dealt, epoch_ends, rate_at
-from segjudge.models.training import train
+from segjudge.models.training import _asked_steps, train
 from segjudge.models.validation import Validation
 
 # ------------------------------------------------------------------------------------------------ rate
@@ -91,6 +91,16 @@ def emoji(tmp_path_factory):
     folder = tmp_path_factory.mktemp("emoji") / "set"
     make("emoji", folder, images=6, seed=2, size=(64, 64))
     return folder
+
+
+@pytest.mark.parametrize("task_id", RECIPES)
+def test_a_run_from_scratch_takes_longer_unless_one_says_how_long(task_id):
+    recipe = RECIPES[task_id]
+    assert _asked_steps(Plan(task_id), recipe) == recipe.steps
+    assert _asked_steps(Plan(task_id, init="another/run"), recipe) == recipe.steps
+    assert _asked_steps(Plan(task_id, init="scratch"), recipe) == recipe.cold_steps >= 2 * recipe.steps
+    assert _asked_steps(Plan(task_id, init="scratch", steps=7), recipe) == 7
+    assert _asked_steps(Plan(task_id, init="scratch", minutes=1), recipe) is None
 
 
 def learn(data, folder, scores, monkeypatch):

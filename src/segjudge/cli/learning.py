@@ -76,7 +76,7 @@ threads_option = click.option(
 @click.option(
     "--folds",
     type=click.IntRange(2),
-    default=5,
+    default=4,
     show_default=True,
     metavar="N",
     help="Parts to split the data into.",

@@ -28,6 +28,7 @@ class Recipe:
     crop: int  # pixels a side of a training crop
     batch: int  # crops a step
     steps: int  # of a run that says neither steps nor minutes
+    cold_steps: int  # of such a run that begins from scratch
     rate: float  # peak learning rate
     stem: bool  # whether the net keeps a path at full resolution
     reduce: int  # by which the rest of the net works
@@ -46,22 +47,24 @@ _SMALL = (24, 48, 96, 128)
 
 RECIPES: dict[str, Recipe] = {
     "emoji": Recipe(
-        kind="semantic", side=256, crop=112, batch=8, steps=1500, rate=3e-3, stem=True, reduce=2, widths=_SMALL,
-        reading="fixed", flips=("left-right", "up-down", "transpose"), zoom=1.3, tile=256, views=True, validation=48,
+        kind="semantic", side=256, crop=112, batch=8, steps=1500, cold_steps=4000, rate=3e-3,
+        stem=True, reduce=2, widths=_SMALL, reading="fixed", flips=("left-right", "up-down", "transpose"),
+        zoom=1.3, tile=256, views=True, validation=48,
     ),
     "badlad": Recipe(
-        kind="semantic", side=640, crop=384, batch=4, steps=900, rate=3e-3, stem=False, reduce=4, widths=_SMALL,
-        reading="fixed", flips=("left-right",), zoom=1.25, tile=640, views=True, validation=24,
+        kind="semantic", side=640, crop=384, batch=4, steps=900, cold_steps=1800, rate=3e-3,
+        stem=False, reduce=4, widths=_SMALL, reading="fixed", flips=("left-right",),
+        zoom=1.25, tile=640, views=True, validation=24,
     ),
     "dsb-2018": Recipe(
-        kind="instances", side=0, crop=160, batch=6, steps=1200, rate=2e-3, stem=True, reduce=2, widths=_SMALL,
-        reading="percentiles", flips=("left-right", "up-down", "transpose"), zoom=1.4, tile=384, views=True,
-        validation=24,
+        kind="instances", side=0, crop=160, batch=6, steps=1200, cold_steps=2400, rate=2e-3,
+        stem=True, reduce=2, widths=_SMALL, reading="percentiles",
+        flips=("left-right", "up-down", "transpose"), zoom=1.4, tile=384, views=True, validation=24,
     ),
     "wad-2018": Recipe(
-        kind="instances", side=846, crop=160, batch=6, steps=1500, rate=4e-3, stem=True, reduce=2,
-        widths=(24, 48, 96, 128, 160), reading="fixed", flips=("left-right",), zoom=1.3, tile=512, views=True,
-        validation=16,
+        kind="instances", side=846, crop=160, batch=6, steps=1500, cold_steps=4000, rate=4e-3,
+        stem=True, reduce=2, widths=(24, 48, 96, 128, 160), reading="fixed", flips=("left-right",),
+        zoom=1.3, tile=512, views=True, validation=16,
         rare=((33, 1.5), (34, 1.5), (35, 1.2), (36, 1.2), (38, 1.5), (39, 1.5), (40, 1.5)),
         # What each class lacks to the pixels of cars, in crops chosen as above.
         weights=((34, 12.0), (35, 11.0), (36, 12.0), (38, 2.9), (39, 2.3), (40, 12.0)),

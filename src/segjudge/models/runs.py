@@ -34,7 +34,7 @@ class Plan:
     minutes: float | None = None
     epochs: int = 8  # times that the metric is taken along the way
     fold: int = 0
-    folds: int = 5
+    folds: int = 4
     seed: int = 0
     batch: int | None = None  # None: the recipe's
     rate: float | None = None

@@ -419,7 +419,9 @@ def _changed(recipe: Recipe, plan: Plan) -> Recipe:
 def _asked_steps(plan: Plan, recipe: Recipe) -> int | None:
     if plan.steps is not None:
         return plan.steps
-    return None if plan.minutes is not None else recipe.steps
+    if plan.minutes is not None:
+        return None
+    return recipe.cold_steps if plan.init == "scratch" else recipe.steps
 
 
 def _few_steps(epochs: int, steps: int) -> str:
