@@ -249,16 +249,21 @@ def _mask_outcome(kind, data: bytes, shape):
     return kind, min(len(mask.starts), 9), min(int(mask.areas[0]), 50) // 25
 
 
+def _folder():
+    """A folder that goes when the process ends."""
+    return tempfile.TemporaryDirectory(prefix="segjudge-fuzz-", ignore_cleanup_errors=True)
+
+
 @dataclass
 class Coco:
     """A file of COCO's, read with the kernels and without, in blocks of many sizes: both see the same."""
 
     read: str
     name: str
-    folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="segjudge-fuzz-")))
+    folder: tempfile.TemporaryDirectory = field(default_factory=_folder)
 
     def __call__(self, data: bytes):
-        path = self.folder / self.name
+        path = Path(self.folder.name) / self.name
         path.write_bytes(data)
         block = (8, 60, 1000, 1 << 20)[zlib.crc32(data) % 4]
         with mock.patch.object(coco_stream, "_BLOCK", block), mock.patch.object(coco_rows, "_ROOM", 2):
@@ -298,11 +303,11 @@ class Checked:
     task: str
     name: str
     truth: bool = False
-    folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="segjudge-fuzz-")))
+    folder: tempfile.TemporaryDirectory = field(default_factory=_folder)
 
     def __call__(self, data: bytes):
         task = sj.load_task(self.task)
-        path = self.folder / self.name
+        path = Path(self.folder.name) / self.name
         path.write_bytes(data)
         if self.truth:
             return _codes(outcome_of(lambda: sj.check_truth(task, sj.read_truth(task, path))))
