@@ -64,7 +64,7 @@ def test_each_loss_is_named_with_both_times(bench, tmp_path):
     lost = coco(bench, tmp_path, 200, 2, segjudge=timing(bench, 0.4), hotcoco=timing(bench, 0.3))
     text = page(bench, [won, lost])
     assert "* COCO, 200 images, in process, 2 threads: hotcoco takes 300 ms, segjudge 400 ms." in text
-    assert "| COCO, 200 images | in process | 2 | 400 ms |  | hotcoco | 300 ms | **0.75** |" in text
+    assert "| COCO, 200 images, in process, 2 threads | 400 ms | 300 ms, hotcoco | **0.75** |" in text
     assert "* COCO, 100 images" not in text
     assert "fastest in every row" not in text
     assert "segjudge is the fastest in every row." in page(bench, [won])
@@ -83,8 +83,8 @@ def test_more_threads_stand_beside_the_pipeline_that_knows_one(bench, tmp_path):
         "csv": timing(bench, 9.0),
     }
     text = page(bench, [wad(bench, tmp_path, 7, timings)])
-    assert "| WAD, 7 images | whole process | 1 | 1.00 s |  | csv | 9.00 s | 9.00 |" in text
-    assert "| WAD, 7 images | whole process | 2 | 500 ms |  | csv | 9.00 s | 18 |" in text
+    assert "| WAD, 7 images, whole process, 1 thread | 1.00 s | 9.00 s, csv | 9.00 |" in text
+    assert "| WAD, 7 images, whole process, 2 threads | 500 ms | 9.00 s, csv | 18 |" in text
 
 
 @pytest.mark.parametrize(
@@ -137,3 +137,9 @@ def test_the_picture_shows_work_and_threads(bench, tmp_path):
     assert shown["threads"] == {"COCO, 200 images": {"segjudge": [(1, 0.2), (2, 0.15)]}}
     assert shown["tables"] == {"WAD, 9 images": {"segjudge": [(1, 1.0), (2, 0.5)], "usual": [9]}}
     assert not any(bench.figures.figures([small]).values())
+
+
+def test_a_tool_that_ran_once_is_compared_by_medians(bench):
+    own = bench.parts.Timing([[9.0], [1.0], [1.0]])
+    assert timing(bench, 6.0).ratio_to(own) == 6
+    assert bench.parts.Timing([[9.0], [3.0], [4.0]]).ratio_to(own) == 3

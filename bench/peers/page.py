@@ -39,10 +39,11 @@ HOW = """## How to read this
   and on a few images a notebook with an array of the whole picture for each mask. These two know one thread, and
   their imports are left out.
 * **n threads**: n CPUs that the process may run on, and n threads asked for. pycocotools knows one.
-* **Over segjudge**: the tool's time over segjudge's, the median of the rounds: 2.00 is half segjudge's speed, and
-  what is **below 1** is faster than segjudge. The spread is the least and the most of all repetitions.
-* **Over the limit**: reading the same bytes by 1 MiB and counting newlines in them is the least that any program
-  can do with text; the figure is how many times as long segjudge takes.
+* **Over segjudge**: the tool's time over segjudge's, the median of the rounds, or the ratio of the medians where
+  the tool ran once: 2.00 is half segjudge's speed, and what is **below 1** is faster than segjudge. The
+  spread is the least and the most of all repetitions.
+* **The limit**: reading the same bytes by 1 MiB and counting newlines in them is the least that any program can
+  do with text; above each table stands how many times as long segjudge takes.
 * **Peak MiB**: the largest resident set of the process.
 
 segjudge always checks what it reads, and hashes both files for the receipt of its score; that is inside, too.
@@ -86,10 +87,10 @@ def written(results: Sequence[Table], peers: Environment, account: Account, *, d
     lines = [TOP.format(command=account.command)]
     if account.command != account.full:
         lines.append(REDUCED.format(command=account.full))
-    lines += [quietness(account), "", *_stopped(account), *_summary(tables)]
+    lines += [quietness(account), "", *_stopped(account)]
     if drawn:
         lines += ["![Time against the amount of work, and against threads](pictures/benchmark.png)", ""]
-    lines += [HOW, *_machine(peers, account)]
+    lines += [*_summary(tables), HOW, *_machine(peers, account)]
     title = ""
     for table in tables:
         if table.title != title:
@@ -135,18 +136,11 @@ def rows(table: Table) -> Iterator[Row]:
 
 
 def _summary(tables: Sequence[Table]) -> list[str]:
-    lines = [
-        "| work | how | threads | segjudge | over the limit | fastest other | its time | over segjudge |",
-        "|---|---|---:|---:|---:|---|---:|---:|",
-    ]
+    lines = ["| work | segjudge | fastest other | over segjudge |", "|---|---:|---|---:|"]
     every = [row for table in tables for row in rows(table)]
     for row in every:
-        unit = row.table.unit
-        limit = _factor(row.own.seconds / unit, 1) if unit else ""
-        times = f"{_time(row.own.seconds)} | {limit} | {row.name} | {_time(row.other.seconds)}"
-        lines.append(
-            f"| {row.table.title} | {row.table.kind} | {row.threads} | {times} | {_factor(row.ratio)} |"
-        )
+        times = f"{_time(row.own.seconds)} | {_time(row.other.seconds)}, {row.name}"
+        lines.append(f"| {row} | {times} | {_factor(row.ratio)} |")
     lines.append("")
     slower = [
         f"* {row}: {row.name} takes {_time(row.other.seconds)}, segjudge {_time(row.own.seconds)}"
