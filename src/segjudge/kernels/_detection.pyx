@@ -11,6 +11,8 @@ from libc.math cimport isnan
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint64_t
 from libc.stdlib cimport free, malloc
 
+from segjudge.kernels._runs cimport shared_pixels
+
 ctypedef fused bits_t:
     uint16_t
     uint64_t
@@ -154,52 +156,6 @@ def _by_number(numbers):
 # --------------------------------------------------------------------------------------------- overlaps
 
 
-cdef inline int64_t _after(const int64_t* stops, int64_t low, int64_t high, int64_t pixel) noexcept nogil:
-    """The first run of low..high that ends behind the pixel."""
-    cdef int64_t middle
-    while low < high:
-        middle = (low + high) >> 1
-        if stops[middle] > pixel:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-cdef inline int64_t _shared(
-    const int64_t* a_starts, const int64_t* a_stops, int64_t i, int64_t a_end,
-    const int64_t* b_starts, const int64_t* b_stops, int64_t j, int64_t b_end,
-) noexcept nogil:
-    """Pixels that two masks with at least a run each share."""
-    cdef int64_t low = max(a_starts[i], b_starts[j])
-    cdef int64_t total = 0, a0, a1, b0, b1, high
-    i = _after(a_stops, i, a_end, low)
-    j = _after(b_stops, j, b_end, low)
-    if i >= a_end or j >= b_end:
-        return 0
-    a0 = a_starts[i]
-    a1 = a_stops[i]
-    b0 = b_starts[j]
-    b1 = b_stops[j]
-    while True:
-        low = a0 if a0 > b0 else b0
-        high = a1 if a1 < b1 else b1
-        if high > low:
-            total += high - low
-        if a1 <= b1:
-            i += 1
-            if i == a_end:
-                return total
-            a0 = a_starts[i]
-            a1 = a_stops[i]
-        else:
-            j += 1
-            if j == b_end:
-                return total
-            b0 = b_starts[j]
-            b1 = b_stops[j]
-
-
 cdef inline double _iou(int64_t shared, int64_t area, int64_t truth_area, bint crowd) noexcept nogil:
     return <double> shared / <double> (area if crowd else area + truth_area - shared)
 
@@ -279,7 +235,7 @@ def detection_overlaps(
                     most = min(most, lines * places)
                 if _iou(most, areas[p], truth_areas[q], crowd[q]) < least:
                     continue
-                shared = _shared(
+                shared = shared_pixels(
                     &starts[0], &stops[0], indptr[p], indptr[p + 1],
                     &truth_starts[0], &truth_stops[0], truth_indptr[q], truth_indptr[q + 1],
                 )

@@ -12,6 +12,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcmp, memcpy, memset
 
+from segjudge.kernels._runs cimport shared_pixels
+
 # Sixty-four bytes at a time: which of a text are marks, which are no digits; where pixels change. On x86-64
 # with SSE2, which every such processor has; elsewhere the same as loops, which compilers turn into vectors.
 cdef extern from *:
@@ -705,54 +707,6 @@ cdef inline int _push(Pairs* pairs, int64_t first, int64_t second, int64_t share
     return 0
 
 
-cdef inline int64_t _after(const int64_t* stops, int64_t low, int64_t high, int64_t pixel) noexcept nogil:
-    """The first run of low..high that ends behind the pixel."""
-    cdef int64_t middle
-    while low < high:
-        middle = (low + high) >> 1
-        if stops[middle] > pixel:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-cdef inline int64_t _shared(
-    const int64_t* a_starts, const int64_t* a_stops, int64_t i, int64_t a_end,
-    const int64_t* b_starts, const int64_t* b_stops, int64_t j, int64_t b_end,
-) noexcept nogil:
-    cdef int64_t low = max(a_starts[i], b_starts[j])
-    cdef int64_t high = min(a_stops[a_end - 1], b_stops[b_end - 1])
-    cdef int64_t total = 0, a0, a1, b0, b1
-    if low >= high:
-        return 0
-    i = _after(a_stops, i, a_end, low)
-    j = _after(b_stops, j, b_end, low)
-    if i >= a_end or j >= b_end:
-        return 0
-    a0 = a_starts[i]
-    a1 = a_stops[i]
-    b0 = b_starts[j]
-    b1 = b_stops[j]
-    while True:
-        low = a0 if a0 > b0 else b0
-        high = a1 if a1 < b1 else b1
-        if high > low:
-            total += high - low
-        if a1 <= b1:
-            i += 1
-            if i == a_end:
-                return total
-            a0 = a_starts[i]
-            a1 = a_stops[i]
-        else:
-            j += 1
-            if j == b_end:
-                return total
-            b0 = b_starts[j]
-            b1 = b_stops[j]
-
-
 cdef int _check_masks(
     const int64_t[::1] starts, const int64_t[::1] stops, const int64_t[::1] indptr, const int64_t[:, ::1] boxes
 ) except -1:
@@ -837,7 +791,7 @@ def overlap_pairs(
                             or denominator * most < numerator * (a_areas[a] + b_areas[b] - most)
                         ):
                             continue
-                        shared = _shared(
+                        shared = shared_pixels(
                             &a_starts[0], &a_stops[0], a_indptr[a], a_indptr[a + 1],
                             &b_starts[0], &b_stops[0], b_indptr[b], b_indptr[b + 1],
                         )
