@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from segjudge.masks import ragged
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from segjudge.images import Images
     from segjudge.instances import Instances
 
-__all__ = ["Chunk", "Divisible", "Entries", "Part", "Reading", "Source"]
+__all__ = ["ByImage", "Chunk", "Divisible", "Entries", "Part", "Reading", "Source"]
 
 Integers = NDArray[np.int64]
 
@@ -38,6 +40,32 @@ class Entries:
     rows: Integers  # (R,) line of the file, or place in its list
     empty: NDArray[np.bool_]  # (R,) the row says that there is no mask
     unit: Literal["row", "entry"] = "row"  # what `rows` count: lines from 1, or entries of a list from 0
+
+
+class ByImage:
+    """Things of images, found by image; those of one image stay in their order.
+
+    >>> rows, slots = ByImage.of(np.array([1, 0, 1, -1]), 3).of_images(np.array([1, 2, 0]))
+    >>> rows.tolist(), slots.tolist()
+    ([0, 2, 1], [0, 0, 2])
+    """
+
+    __slots__ = ("_bounds", "_order")
+
+    def __init__(self, order: Integers, bounds: Integers) -> None:
+        self._order = order
+        self._bounds = bounds
+
+    @classmethod
+    def of(cls, image: Integers, images: int) -> ByImage:
+        """From the place of each thing's image; one below 0 is no image's."""
+        order = np.argsort(image, kind="stable")
+        return cls(order, np.searchsorted(image[order], np.arange(images + 1)))
+
+    def of_images(self, places: Integers) -> tuple[Integers, Integers]:
+        """The things of these images, and for each the place of its image among these."""
+        begins, ends = self._bounds[places], self._bounds[places + 1]
+        return self._order[ragged(begins, ends)], np.repeat(np.arange(len(places)), ends - begins)
 
 
 class Reading(Protocol):

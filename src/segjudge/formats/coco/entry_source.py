@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from segjudge.findings import Collector
 from segjudge.formats.coco import fields
 from segjudge.formats.coco.fields import Fault
-from segjudge.formats.source import Chunk, Entries
+from segjudge.formats.source import ByImage, Chunk, Entries
 from segjudge.images import Images
 from segjudge.instances import Instances
-from segjudge.masks import ragged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,8 +68,7 @@ class EntrySource:
         self.class_names = class_names  # None where the file has none of its own
         self.quoted = quoted  # whether the file has the ids of all images as texts
         self._shapes = shapes
-        self._order = np.zeros(0, np.int64)
-        self._bounds = np.zeros(1, np.int64)
+        self._by_image = ByImage(np.zeros(0, np.int64), np.zeros(1, np.int64))
         self._ids: tuple[str, ...] = ()
 
     def all_entries(self) -> Entries:
@@ -92,17 +90,13 @@ class EntrySource:
 
     def bind(self, images: Images) -> None:
         """See `Source`."""
-        place = images.find(self.image_ids)[self.columns.image]
-        self._order = np.argsort(place, kind="stable")
-        self._bounds = np.searchsorted(place[self._order], np.arange(len(images) + 1))
+        self._by_image = ByImage.of(images.find(self.image_ids)[self.columns.image], len(images))
         self._shapes = images.shapes
         self._ids = images.ids
 
     def read(self, places: Integers, cap: int | None) -> Chunk:
         """See `Source`. The masks live until this thread reads the next chunk."""
-        begins, ends = self._bounds[places], self._bounds[places + 1]
-        rows = self._order[ragged(begins, ends)]
-        image = np.repeat(np.arange(len(places)), ends - begins)
+        rows, image = self._by_image.of_images(places)
         shapes = self._shapes[places[image]]
         sizes = self.segments.sizes(rows, shapes)
         masks, faults = self.segments.read(rows, sizes)
@@ -129,8 +123,7 @@ class EntrySource:
 
     def part(self, places: Integers, *, carried: bool) -> EntrySource:
         """See `Divisible`: the entries of these images, and the text of their masks if it is to be carried."""
-        begins, ends = self._bounds[places], self._bounds[places + 1]
-        rows = self._order[ragged(begins, ends)]
+        rows, image = self._by_image.of_images(places)
         columns, ids = self.columns, tuple(self._ids[place] for place in places.tolist())
         part = EntrySource(
             self.label,
@@ -139,7 +132,7 @@ class EntrySource:
             self._shapes[places],
             Columns(
                 columns.entries[rows],
-                np.repeat(np.arange(len(places)), ends - begins),
+                image,
                 columns.class_ids[rows],
                 _chosen(columns.confidences, rows),
                 _chosen(columns.areas, rows),

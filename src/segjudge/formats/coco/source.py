@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from segjudge.findings import Collector
 from segjudge.formats.coco.annotations import read_annotations
 from segjudge.formats.opening import existing, plain_file
-from segjudge.formats.source import Chunk
+from segjudge.formats.source import ByImage, Chunk
 from segjudge.instances import Instances
-from segjudge.masks import ragged
 from segjudge.polygons import Runs, united
 
 if TYPE_CHECKING:
@@ -66,8 +65,8 @@ class CocoTruthSource:
         self._mask_class = ordered[np.searchsorted(self.classes, annotations.mask_class, sorter=ordered)]
         self._number = np.zeros(0, np.int64)
         self._ids: tuple[str, ...] = ()
-        self._rings = _ByImage.of(annotations.ring_image, len(self.image_ids))
-        self._masks = _ByImage.of(annotations.mask_image, len(self.image_ids))
+        self._rings = ByImage.of(annotations.ring_image, len(self.image_ids))
+        self._masks = ByImage.of(annotations.mask_image, len(self.image_ids))
 
     def weights(self) -> Integers:
         """What drawing an image's rings costs, as bytes of text: the columns that their edges cross."""
@@ -115,21 +114,3 @@ class CocoTruthSource:
         owner = slots * len(self.classes) + self._mask_class[chosen]
         masks = self.annotations.masks[chosen]
         return Runs(np.repeat(owner, np.diff(masks.indptr)), masks.starts, masks.stops)
-
-
-class _ByImage:
-    """Things of images, found by image."""
-
-    def __init__(self, order: Integers, bounds: Integers) -> None:
-        self.order = order
-        self.bounds = bounds
-
-    @classmethod
-    def of(cls, image: Integers, images: int) -> _ByImage:
-        order = np.argsort(image, kind="stable")
-        return cls(order, np.searchsorted(image[order], np.arange(images + 1)))
-
-    def of_images(self, numbers: Integers) -> tuple[Integers, Integers]:
-        """The things of these images, and for each the place of its image among the numbers."""
-        begins, ends = self.bounds[numbers], self.bounds[numbers + 1]
-        return self.order[ragged(begins, ends)], np.repeat(np.arange(len(numbers)), ends - begins)

@@ -14,11 +14,10 @@ from segjudge import kernels
 from segjudge.codecs import Rle, Scratch
 from segjudge.findings import Collector, Where
 from segjudge.formats.opening import ByteFile, HeldBytes
-from segjudge.formats.source import Chunk
+from segjudge.formats.source import ByImage, Chunk
 from segjudge.images import Images
 from segjudge.instances import Instances
 from segjudge.integers import among
-from segjudge.masks import ragged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,8 +76,7 @@ class TableSource:
         # A value of the truth that is not evaluated, and the class whose group it is.
         self.ignored = dict(ignored or {})
         self._shapes = self.shapes
-        self._order = np.zeros(0, np.int64)
-        self._bounds = np.zeros(1, np.int64)
+        self._by_image = ByImage(np.zeros(0, np.int64), np.zeros(1, np.int64))
         self._ids: tuple[str, ...] = ()
         self._local = threading.local()
 
@@ -102,17 +100,13 @@ class TableSource:
 
     def bind(self, images: Images) -> None:
         """See `Source`."""
-        place = images.find(self.image_ids)[self.table.image]
-        self._order = np.argsort(place, kind="stable")
-        self._bounds = np.searchsorted(place[self._order], np.arange(len(images) + 1))
+        self._by_image = ByImage.of(images.find(self.image_ids)[self.table.image], len(images))
         self._shapes = images.shapes
         self._ids = images.ids
 
     def read(self, places: Integers, cap: int | None) -> Chunk:
         """See `Source`. The masks live until this thread reads the next chunk."""
-        begins, ends = self._bounds[places], self._bounds[places + 1]
-        chosen = self._order[ragged(begins, ends)]
-        image = np.repeat(np.arange(len(places)), ends - begins)
+        chosen, image = self._by_image.of_images(places)
         cells = self._cells(chosen)
         scratch = self._scratch()
         masks, status = self.rle.read(
@@ -136,10 +130,8 @@ class TableSource:
 
     def part(self, places: Integers, *, carried: bool) -> TableSource:
         """See `Divisible`: the rows of these images, and the text of their cells if it is to be carried."""
-        begins, ends = self._bounds[places], self._bounds[places + 1]
-        chosen = self._order[ragged(begins, ends)]
+        chosen, image = self._by_image.of_images(places)
         ids = tuple(self._ids[place] for place in places.tolist())
-        image = np.repeat(np.arange(len(places)), ends - begins)
         table = dataclasses.replace(self.table.kept(chosen), image=image, image_ids=ids)
         if not carried:
             file = self.table.text.file
