@@ -19,18 +19,18 @@ def replacing(path: Path) -> Iterator[Path]:
     It lies in the same folder under a hidden name that is always the same, so that what a killed process
     left is written over by the next.
 
-    >>> import tempfile
     >>> from pathlib import Path
-    >>> path = Path(tempfile.mkdtemp(), "weights")
-    >>> with replacing(path) as partial:
-    ...     _ = partial.write_text("all of them")
-    >>> path.read_text()
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "weights")
+    ...     with replacing(path) as partial:
+    ...         _ = partial.write_text("all of them")
+    ...     path.read_text()
     'all of them'
     """
     partial = path.with_name(f".{path.name}.part")
     try:
         yield partial
         partial.replace(path)
-    except BaseException:
+    finally:
         partial.unlink(missing_ok=True)
-        raise
