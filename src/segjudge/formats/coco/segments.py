@@ -14,6 +14,7 @@ from segjudge import kernels
 from segjudge.formats.coco import fields
 from segjudge.formats.coco.fields import Fault
 from segjudge.formats.coco.rows import SPILLED
+from segjudge.formats.gathering import gathered
 from segjudge.formats.opening import ByteFile, HeldBytes
 from segjudge.kernels import UNREAD, Column, Kind
 from segjudge.masks import Masks, ragged
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["Segments"]
 
 Integers = NDArray[np.int64]
-
-_GAP = 4096  # masks closer than this are read in one go
 
 
 @dataclass(slots=True, eq=False)
@@ -72,7 +71,7 @@ class Segments:
         whole = self.whole[:, rows]
         held = np.flatnonzero((whole[Column.BEGIN] >= SPILLED) | carried)
         begins, ends = whole[Column.BEGIN, held], whole[Column.END, held]
-        text, shift = self._gathered(begins, ends, np.empty(0, np.uint8))
+        text, shift = gathered(self._read_into, begins, ends, np.empty(0, np.uint8))
         alone = HeldBytes(text[ragged(begins + shift, ends + shift)].tobytes())
         lengths = ends - begins
         whole[Column.BEGIN : Column.COUNTS_END + 1, held] += SPILLED + np.cumsum(lengths) - ends
@@ -125,31 +124,8 @@ class Segments:
     def _texts(self, rows: Integers, scratch: _Scratch) -> tuple[NDArray[np.uint8], Integers, Integers]:
         """The counts of these rows in memory: bytes, begins and ends."""
         begins, ends = self.whole[Column.COUNTS_BEGIN, rows], self.whole[Column.COUNTS_END, rows]
-        scratch.text, shift = self._gathered(begins, ends, scratch.text)
+        scratch.text, shift = gathered(self._read_into, begins, ends, scratch.text)
         return scratch.text, begins + shift, ends + shift
-
-    def _gathered(
-        self, begins: Integers, ends: Integers, room: NDArray[np.uint8]
-    ) -> tuple[NDArray[np.uint8], Integers]:
-        """The bytes of these places, neighbours read together, and how far from its place each now lies.
-
-        They are in the room if it is large enough, else in a larger one.
-        """
-        shift = np.zeros(len(begins), np.int64)
-        if not len(begins):
-            return room, shift
-        order = np.argsort(begins, kind="stable")
-        first, last = begins[order], ends[order]
-        head = np.concatenate([[True], first[1:] - last[:-1] > _GAP])
-        span_begins, span_ends = first[head], last[np.concatenate([head[1:], [True]])]
-        at = np.concatenate([[0], np.cumsum(span_ends - span_begins)])
-        if len(room) < at[-1]:
-            room = np.empty(int(at[-1]) * 5 // 4, np.uint8)
-        view = memoryview(room)  # type: ignore[arg-type]
-        for begin, start, stop in zip(span_begins.tolist(), at[:-1].tolist(), at[1:].tolist(), strict=True):
-            self._read_into(view[start:stop], begin)
-        shift[order] = (at[:-1] - span_begins)[np.cumsum(head) - 1]
-        return room, shift
 
     def _read_into(self, view: memoryview, begin: int) -> None:
         if begin >= SPILLED and self.spill is not None:

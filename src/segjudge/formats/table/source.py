@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from segjudge import kernels
 from segjudge.codecs import Rle, Scratch
 from segjudge.findings import Collector, Where
+from segjudge.formats.gathering import gathered
 from segjudge.formats.opening import ByteFile, HeldBytes
 from segjudge.formats.source import ByImage, Chunk
 from segjudge.images import Images
@@ -29,7 +30,6 @@ __all__ = ["TableSource", "sizes_of_rows"]
 
 Integers = NDArray[np.int64]
 
-_GAP = 4096  # cells closer than this are read in one go
 _SPREADSHEET_LIMIT = 32_767  # characters that a spreadsheet's cell can hold
 _ROW_COST = 64  # bytes of text that cost as much as what a row costs beside its runs
 
@@ -167,22 +167,10 @@ class TableSource:
         """The cells of these rows, neighbours read together."""
         self._scratch()
         begins, ends = self.table.begins[chosen], self.table.ends[chosen]
-        if not len(chosen):
-            return _Cells(np.zeros(0, np.uint8), begins, ends)
-        order = np.argsort(begins, kind="stable")
-        first, last = begins[order], ends[order]
-        head = np.concatenate([[True], first[1:] - last[:-1] > _GAP])
-        span_begins, span_ends = first[head], last[np.concatenate([head[1:], [True]])]
-        at = np.concatenate([[0], np.cumsum(span_ends - span_begins)])
-        if len(self._local.text) < at[-1]:
-            self._local.text = np.empty(int(at[-1]) * 5 // 4, np.uint8)
-        text = self._local.text[: at[-1]]
-        view = memoryview(text)
-        for begin, start, stop in zip(span_begins.tolist(), at[:-1].tolist(), at[1:].tolist(), strict=True):
-            self.table.text.file.read_into(view[start:stop], begin)
-        shift = np.empty(len(chosen), np.int64)
-        shift[order] = (at[:-1] - span_begins)[np.cumsum(head) - 1]
-        return _Cells(text, begins + shift, ends + shift)
+        room, shift = gathered(self.table.text.file.read_into, begins, ends, self._local.text)
+        self._local.text = room
+        begins, ends = begins + shift, ends + shift
+        return _Cells(room[: ends.max(initial=0)], begins, ends)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
