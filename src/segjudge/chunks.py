@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ from segjudge.findings import Collector, Where
 from segjudge.formats.source import Divisible, Part
 from segjudge.images import Images
 from segjudge.metrics import is_metric
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

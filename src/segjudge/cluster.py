@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -17,6 +16,7 @@ from segjudge import __version__
 from segjudge.errors import ClusterError, MissingExtra, SegjudgeError
 from segjudge.formats.copies import is_seen
 from segjudge.formats.source import Divisible
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +13,7 @@ from segjudge.findings import Where
 from segjudge.images import IGNORED, Images
 from segjudge.integers import among, distinct
 from segjudge.metrics import is_metric
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

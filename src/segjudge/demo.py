@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from segjudge.data import imperfect, imperfect_mask, make
 from segjudge.encoding import write_submission
 from segjudge.loading import read_images, read_submission, read_truth
 from segjudge.metrics import AveragePrecision
+from segjudge.records import dataclass
 from segjudge.scoring import score
 from segjudge.task import ArchiveForm, Task, load_task
 

@@ -5,7 +5,6 @@ A semantic mask is one instance of its class, so every task goes through the sam
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from segjudge.errors import UsageError
 from segjudge.masks import Masks
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -18,6 +18,7 @@ from segjudge.formats.receipts import Receipt
 from segjudge.formats.source import Entries
 from segjudge.images import Images
 from segjudge.integers import among
+from segjudge.records import dataclass
 from segjudge.task import ArchiveForm, ResultsForm, TableForm, Task
 
 if TYPE_CHECKING:

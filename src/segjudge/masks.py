@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from segjudge import kernels
 from segjudge.errors import MaskError
 from segjudge.integers import common
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

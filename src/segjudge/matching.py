@@ -6,7 +6,6 @@ the ignore rule. All start from `Overlaps` and know nothing of files or scores.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from segjudge import kernels
 from segjudge.masks import Masks, exceeding_bits, ragged
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,6 @@ costs nothing, however long.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from segjudge.errors import MaskError
 from segjudge.kernels import FARTHEST
 from segjudge.masks import Masks, ragged
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

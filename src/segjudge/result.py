@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from segjudge.errors import UsageError
+from segjudge.records import dataclass
 from segjudge.task import decimal_text
 
 if TYPE_CHECKING:

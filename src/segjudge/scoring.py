@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from segjudge.crew import Crew
 from segjudge.errors import SubmissionError, TruthError, UsageError
 from segjudge.loading import as_submission, as_truth
 from segjudge.metrics.scores import Facts
+from segjudge.records import dataclass
 from segjudge.result import Result
 from segjudge.spread import outcomes
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

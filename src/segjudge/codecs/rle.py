@@ -6,7 +6,6 @@ what is wrong with one that is not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from segjudge import kernels
 from segjudge.codecs.explaining import Explainer, Problem
 from segjudge.errors import MaskError
 from segjudge.masks import Masks, Order, mask_edges
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

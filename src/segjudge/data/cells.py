@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segjudge.data.paint import Box, Canvas, Painted, Points, Sprite
 from segjudge.data.scene import Scene, blurred, clouds, eight_bits, finished
+from segjudge.records import dataclass
 
 __all__ = ["cells_scene"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +15,7 @@ from segjudge.data.pages.bengali import faces_of
 from segjudge.data.streets import FRAMES, street_clip, street_scene
 from segjudge.data.streets import SIZE as STREET_SIZE
 from segjudge.errors import UsageError
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

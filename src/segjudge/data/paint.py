@@ -8,12 +8,13 @@ belongs to a mask when at least half of it is covered.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter
+
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
+
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from segjudge.data.paint import Canvas

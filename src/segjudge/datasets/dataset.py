@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from segjudge.errors import UsageError
 from segjudge.formats.pictures import PictureFault, colour_size, read_colours
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

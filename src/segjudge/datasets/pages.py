@@ -7,7 +7,7 @@ BaDLAD ships `images/train/*.png`, annotations that name each by `file_name` and
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from segjudge.datasets.truths import open_truths
 from segjudge.formats.archive import left_behind
 from segjudge.formats.coco.fields import Fault, stem, text_id
 from segjudge.formats.coco.stream import JsonFault, read_lists
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from segjudge.datasets.dataset import Dataset
@@ -13,6 +12,7 @@ from segjudge.findings import Collector
 from segjudge.formats.archive import MemberFault, open_tree, resolve
 from segjudge.formats.archive.names import PLAIN_PATHS
 from segjudge.formats.table.text import read_small
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from segjudge.findings import Collector, Where
 from segjudge.images import Images
 from segjudge.loading import read_truth
 from segjudge.masks import ragged
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
@@ -24,6 +24,7 @@ from segjudge.formats.table.text import read_small
 from segjudge.instances import Instances
 from segjudge.masks import Masks
 from segjudge.metrics import Overlap
+from segjudge.records import dataclass
 from segjudge.task import ResultsForm, TableForm
 
 if TYPE_CHECKING:

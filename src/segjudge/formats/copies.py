@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from segjudge.formats.opening import ByteFile, is_url
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from segjudge.formats.opening import Workspace

@@ -11,12 +11,13 @@ import re
 import sys
 import threading
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from segjudge.errors import MissingExtra, UsageError
 from segjudge.findings import Where
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     import gzip

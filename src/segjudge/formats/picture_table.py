@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from segjudge.formats.table.reading import check_header_names
 from segjudge.formats.table.text import read_small
 from segjudge.instances import Instances
 from segjudge.masks import Masks
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segjudge.masks import ragged
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

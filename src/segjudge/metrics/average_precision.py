@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction  # noqa: TC003 - read at run time: a field's type is its grammar
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -13,6 +12,7 @@ from segjudge.integers import distinct
 from segjudge.matching import Bits, Integers, claim, dropped_bits
 from segjudge.metrics import curves
 from segjudge.metrics.scores import Facts, Scores, Tally, mean
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

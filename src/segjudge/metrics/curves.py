@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

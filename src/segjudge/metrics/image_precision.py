@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction  # noqa: TC003 - read at run time: a field's type is its grammar
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from segjudge.matching import Bits, Integers, one_to_one
 from segjudge.metrics.scores import Facts, Scores, Tally, mean
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from segjudge.metrics.points import Band, points_of
 from segjudge.metrics.scores import Facts, Scores, Tally, mean
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

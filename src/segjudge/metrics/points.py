@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
+
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

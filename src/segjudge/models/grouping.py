@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segjudge.models.targets import OFFSET_UNIT
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

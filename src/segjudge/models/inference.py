@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from segjudge.models.pictures import looked_at
 from segjudge.models.tiles import over_tiles
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ import numpy as np
 from segjudge.encoding import write_submission
 from segjudge.loading import read_images, read_submission, read_truth
 from segjudge.models.rules import predicted
+from segjudge.records import dataclass
 from segjudge.scoring import score
 from segjudge.task import ArchiveForm
 

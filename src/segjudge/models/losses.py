@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +10,7 @@ from torch.nn import functional
 
 from segjudge.models.inference import net_input
 from segjudge.models.targets import instance_targets
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

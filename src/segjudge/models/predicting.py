@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import zipfile
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +18,7 @@ from segjudge.loading import read_submission
 from segjudge.models.inference import outputs_of
 from segjudge.models.rules import Prediction, predicted
 from segjudge.models.trained import open_trained
+from segjudge.records import dataclass
 from segjudge.scoring import check
 
 if TYPE_CHECKING:

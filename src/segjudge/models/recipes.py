@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from segjudge.errors import UsageError
+from segjudge.records import dataclass
 
 __all__ = ["NETS", "RECIPES", "Recipe", "recipe_for"]
 

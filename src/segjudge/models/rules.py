@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -15,6 +14,7 @@ from segjudge.masks import Masks
 from segjudge.models.grouping import Grouping, Maps, group
 from segjudge.models.pictures import nearest
 from segjudge.models.whole import replacing
+from segjudge.records import dataclass
 from segjudge.task import ArchiveForm
 
 if TYPE_CHECKING:

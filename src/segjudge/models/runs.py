@@ -6,13 +6,13 @@ import csv
 import dataclasses
 import json
 import platform
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from segjudge.errors import UsageError
 from segjudge.models.rules import Rules
 from segjudge.models.whole import replacing
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

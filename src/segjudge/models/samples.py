@@ -7,7 +7,7 @@ ran a minute ago, on another day, or in another process.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +16,7 @@ from PIL import Image
 
 from segjudge.models.pictures import looked_at, nearest
 from segjudge.models.targets import centres, depth
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from segjudge.errors import MissingExtra, UsageError
@@ -12,6 +11,7 @@ from segjudge.models.inference import TorchRunner
 from segjudge.models.recipes import Recipe
 from segjudge.models.rules import Rules
 from segjudge.models.runs import FORMAT, Run, fold_runs
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ import signal
 import time
 import zipfile
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from segjudge.models.samples import Samples
 from segjudge.models.schedule import WARM, average, dealt, epoch_ends, rate_at
 from segjudge.models.validation import Validation
 from segjudge.models.whole import replacing
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

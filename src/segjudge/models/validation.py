@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from segjudge.models.judging import Said
 from segjudge.models.rules import first_rules
 from segjudge.models.sheets import write_sheet
 from segjudge.models.tuning import tuned
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - read at run time: a field's type is its grammar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, ClassVar, Literal
+
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from segjudge.codecs import Rle

@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Mapping  # noqa: TC003 - read at run time: a field's type is its grammar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from segjudge.errors import UsageError
 from segjudge.metrics import Metric, is_metric
+from segjudge.records import dataclass
 from segjudge.task.consistency import check_task
 from segjudge.task.forms import ArchiveForm, ResultsForm, TableForm, TruthForm
 from segjudge.task.options import coerced, described, from_text, shown

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 from segjudge.data.fonts import characters, installed, missing_font
 from segjudge.data.paint import Box, Painted
 from segjudge.errors import UsageError
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +14,7 @@ from segjudge.data.pages.layout import LAYOUTS
 from segjudge.data.pages.sheet import Sheet
 from segjudge.data.scene import Scene, blurred, clouds, eight_bits
 from segjudge.polygons import polygon_masks
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

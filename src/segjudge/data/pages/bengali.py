@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +11,7 @@ from PIL import Image, ImageDraw, ImageFont, features
 from segjudge.data.fonts import installed, missing_font
 from segjudge.data.pages.ink import Type
 from segjudge.errors import UsageError
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

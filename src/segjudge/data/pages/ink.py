@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segjudge.data.paint import Box, Sprite, circle, smooth
+from segjudge.records import dataclass
 
 __all__ = ["Type", "cast"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +12,7 @@ from segjudge.data.scene import Scene, blurred, eight_bits, finished
 from segjudge.data.streets.camera import Camera, painted
 from segjudge.data.streets.ground import backdrop
 from segjudge.data.streets.world import RIDER, Street, Thing, build
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,13 +7,14 @@ v to its right, w up; at heading 0 it drives away from the camera.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segjudge.data.paint import Colour, Painted, Sprite
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from segjudge.data.streets import people, scenery, vehicles
 from segjudge.data.streets.camera import Part, Pose
 from segjudge.data.streets.ground import MOODS, Mood, Road
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

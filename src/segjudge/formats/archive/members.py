@@ -8,7 +8,6 @@ import threading
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
@@ -24,6 +23,7 @@ from segjudge.formats.archive.faults import (
 )
 from segjudge.formats.archive.names import PLAIN_PATHS, clean, left_behind, plain, shown
 from segjudge.formats.archive.unpacking import STEP
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

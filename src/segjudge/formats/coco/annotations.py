@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,6 +15,7 @@ from segjudge.formats.coco.fields import Fault
 from segjudge.formats.coco.stream import JsonFault, read_lists
 from segjudge.masks import Masks
 from segjudge.polygons import Rings, upsampled, within_reach
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from segjudge.formats.coco.fields import Fault
 from segjudge.formats.source import ByImage, Chunk, Entries
 from segjudge.images import Images
 from segjudge.instances import Instances
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

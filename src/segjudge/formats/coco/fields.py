@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import math
 from array import array
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from segjudge.errors import MaskError
 from segjudge.findings import Where
 from segjudge.kernels import FARTHEST, Kind
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from segjudge.formats.coco import fields
 from segjudge.formats.coco.fields import Fault
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from segjudge.findings import Where
@@ -11,6 +11,7 @@ from segjudge.formats.coco.item import Item
 from segjudge.formats.coco.rows import Keys, Row, Rows, Spill
 from segjudge.formats.coco.stream import JsonFault, read_list
 from segjudge.kernels import Field
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from segjudge.formats.gathering import gathered
 from segjudge.formats.opening import ByteFile, HeldBytes
 from segjudge.kernels import UNREAD, Column, Kind
 from segjudge.masks import Masks, ragged
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from array import array

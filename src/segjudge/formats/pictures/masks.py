@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from segjudge.formats.pictures.decoding import MAX_PIXELS, bounded
 from segjudge.formats.pictures.faults import PictureFault
 from segjudge.formats.pictures.png import corrupt, png_header, png_parts, png_samples
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -12,6 +11,7 @@ from PIL import PngImagePlugin
 
 from segjudge.formats.pictures.decoding import decoded
 from segjudge.formats.pictures.faults import SAVE_AGAIN, PictureFault
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,6 @@ import os
 import re
 from array import array
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from segjudge.findings import Collector, Where
 from segjudge.formats.opening import Workspace, existing, plain_file
 from segjudge.formats.table.reading import open_any_text
 from segjudge.formats.table.text import QuotedText, TextTable, rewritten
+from segjudge.records import dataclass
 from segjudge.task import ResultsForm
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from segjudge import kernels
 from segjudge.findings import Where
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

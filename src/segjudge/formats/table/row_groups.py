@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from segjudge.errors import ClusterError
 from segjudge.formats.copies import CopiedFile, Remote
 from segjudge.formats.opening import ByteFile, is_url
 from segjudge.formats.table.text import record_text
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,6 +18,7 @@ from segjudge.formats.source import ByImage, Chunk
 from segjudge.images import Images
 from segjudge.instances import Instances
 from segjudge.integers import among
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

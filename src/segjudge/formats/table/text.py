@@ -7,7 +7,6 @@ import dataclasses
 import io
 import sys
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +15,7 @@ from segjudge import kernels
 from segjudge.crew import Crew
 from segjudge.findings import Where
 from segjudge.formats.opening import ByteFile, HeldBytes
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from contextlib import suppress
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from segjudge import kernels
 from segjudge.metrics.detection.tally import DetectionTally, matched
 from segjudge.metrics.scores import Facts, Scores, mean
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from segjudge.instances import Instances

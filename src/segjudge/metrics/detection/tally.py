@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from segjudge import kernels
 from segjudge.errors import MaskError
 from segjudge.metrics.scores import Tally
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from segjudge.instances import Instances
