@@ -179,7 +179,7 @@ def score(
     if fail_under is not None and math.isnan(fail_under):
         raise UsageError("--fail-under wants a number, and nan is none.")
     with start(workers) as crew, ExitStack() as leaving:
-        sides = begun(crew, task, truth, submission)
+        *sides, opening = begun(leaving, crew, task, truth, submission)
 
         from segjudge.loading import read_submission, read_truth  # noqa: PLC0415
         from segjudge.scoring import score as run  # noqa: PLC0415
@@ -188,9 +188,9 @@ def score(
         loaded = load(task, settings)
         images = read_manifest(loaded, manifest)
         known, opened = side_by_side(
-            crew,
-            lambda: read_truth(loaded, truth, workers=crew, begun=sides[0]),
-            lambda: read_submission(loaded, submission, workers=crew, begun=sides[1]),
+            opening,
+            lambda: read_truth(loaded, truth, workers=opening, begun=sides[0]),
+            lambda: read_submission(loaded, submission, workers=opening, begun=sides[1]),
         )
         try:
             with output.progress("scoring") as progress:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import ExitStack
 
+    from segjudge.forerunners import Forerunners
     from segjudge.formats.begun import Begun, Pass
 
 __all__ = ["begun", "on_cluster", "side_by_side", "start", "worker_count"]
@@ -41,17 +42,46 @@ def worker_count(workers: int | None) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
-def begun(crew: Crew, task: str, truth: str, submission: str) -> tuple[Begun | None, Begun | None]:
-    """What a crew of several begins on both files while the libraries load; a folder has time."""
+def begun(
+    leaving: ExitStack, crew: Crew, task: str, truth: str, submission: str
+) -> tuple[Begun | None, Begun | None, Crew]:
+    """What is begun on both files while the libraries load, and the crew that opens them.
+
+    A folder has time, and a crew of one begins with nothing. Forerunners are let go when the verb leaves;
+    they are at work in the place of others of the crew, of which one stays at least.
+    """
     from segjudge.formats.begun import Begun  # noqa: PLC0415 - only a score begins so early
 
     files = [Path(path) for path in (truth, submission)]
     sides = [Begun(path) if path.is_file() else None for path in files]
-    passes = _coco_passes() if task == "coco" and crew.workers > 1 else (None, None)
-    for side, passing in zip(sides, passes, strict=True):
-        if side is not None:
-            side.begin(crew, passing)
-    return sides[0], sides[1]
+    if crew.workers == 1:
+        return sides[0], sides[1], crew
+    passes = _coco_passes() if task == "coco" else (None, None)
+    wanted = [
+        (side, path, passing)
+        for side, path, passing in zip(sides, files, passes, strict=True)
+        if side is not None
+    ]
+    forerunners = _sent(wanted, crew.workers - 1)
+    if forerunners is not None:
+        leaving.callback(forerunners.dismiss)
+        left = max(1, crew.workers - forerunners.count)
+        return sides[0], sides[1], leaving.enter_context(Crew(left))
+    for side, _, passing in wanted:
+        side.begin(crew, passing)
+    return sides[0], sides[1], crew
+
+
+def _sent(wanted: list[tuple[Begun, Path, Pass[Any] | None]], most: int) -> Forerunners | None:
+    """So many forerunners at most, who begin with the largest of the files."""
+    from segjudge.forerunners import Forerunners  # noqa: PLC0415 - as above
+
+    wanted.sort(key=lambda item: -item[1].stat().st_size)
+    forerunners = Forerunners.sent([side.work(path, passing) for side, path, passing in wanted], most)
+    if forerunners is not None:
+        for place, (side, _, _) in enumerate(wanted):
+            side.expect(forerunners, place)
+    return forerunners
 
 
 def _coco_passes() -> tuple[Pass[Any], Pass[Any]]:

@@ -1,16 +1,16 @@
 """What has begun on a file before it is opened: its receipt, and maybe a pass over its text.
 
-A program that knows its files before it has loaded all that it needs lets a crew begin with them; who
-opens them then goes on with what is there. No numpy is needed for that.
+A program that knows its files before it has loaded all that it needs sends somebody ahead, or lets a crew
+begin with them; who opens them then goes on with what is there. No numpy is needed for that.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from segjudge.findings import Collector
 from segjudge.formats.opening import Workspace, is_packed, label_of
-from segjudge.formats.receipts import Receipt
+from segjudge.formats.receipts import Receipt, sha256_of_mapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,14 +18,31 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from segjudge.crew import Crew
+    from segjudge.forerunners import Errand, Forerunners
+    from segjudge.formats.opening import ByteFile
 
-__all__ = ["Begun", "Pass"]
+__all__ = ["Begun", "Pass", "Passed"]
 
-Passed = TypeVar("Passed")
+
+class Passed(Protocol):
+    """What a pass brings home."""
+
+    findings: Collector
+    rewritten: ByteFile | None  # a temporary file; None where all lies in the file itself
+
+
+Kind = TypeVar("Kind", bound=Passed)
 
 if TYPE_CHECKING:
     #: A pass over a plain file: its path and label, findings, temporary files, and the receipt if it is wanted.
-    Pass = Callable[[Path, str, Collector, Workspace, Receipt | None], Passed]
+    Pass = Callable[[Path, str, Collector, Workspace, Receipt | None], Kind | None]
+
+
+class _Ahead(NamedTuple):
+    """What a forerunner brings home."""
+
+    receipt: str
+    passed: Any = None  # None where no pass was wanted, or where there is something to tell
 
 
 class Begun:
@@ -40,6 +57,24 @@ class Begun:
         self.receipt = None if path is None else Receipt(path)
         self._path = path
         self._pass: Future[Any] | None = None
+        self._ahead: Callable[[], _Ahead | None] | None = None
+
+    @staticmethod
+    def work(path: Path, passing: Pass[Any] | None = None) -> Callable[[Errand], Any]:
+        """What forerunners can do: pass over the file, or work out its receipt alone."""
+        wanted = None if passing is not None and is_packed(path) else passing
+        return lambda errand: _ahead(path, wanted, errand)
+
+    def expect(self, forerunners: Forerunners, place: int) -> None:
+        """Go on with what forerunners have done, whose list of work has it at this place."""
+
+        def result() -> _Ahead | None:
+            found: _Ahead | None = forerunners.result(place)
+            return found
+
+        self._ahead = result
+        if self.receipt is not None:
+            self.receipt.expect(lambda: found.receipt if (found := result()) is not None else None)
 
     def begin(self, crew: Crew, passing: Pass[Any] | None = None) -> None:
         """Let a crew of several pass over the file, which also gives its receipt, or else work that out."""
@@ -59,9 +94,29 @@ class Begun:
             self.receipt = Receipt(place)
         return self.receipt
 
-    def passed(self, passing: Pass[Passed], plain: Path, label: str) -> Passed:
+    def passed(self, passing: Pass[Kind], plain: Path, label: str) -> Kind | None:
         """What the pass gives that has begun, or one from here on."""
         if self._pass is not None:
-            result: Passed = self._pass.result()
+            result: Kind | None = self._pass.result()
             return result
+        ahead = self._ahead() if self._ahead is not None else None
+        if ahead is not None and ahead.passed is not None:
+            whole: Kind = ahead.passed
+            whole.findings = self.findings
+            return whole
+        if ahead is None and self.receipt is not None:
+            self.receipt.leave_to_reader()
         return passing(plain, label, self.findings, self.workspace, self.receipt)
+
+
+def _ahead(path: Path, passing: Pass[Any] | None, errand: Errand) -> _Ahead:
+    """What a forerunner does. A file of which there is something to tell is passed over again by the sender."""
+    if passing is None:
+        return _Ahead(sha256_of_mapped(path, errand))
+    begun = Begun(path)
+    receipt = Receipt(path)
+    receipt.leave_to_reader(errand)
+    passed = passing(path, label_of(path), begun.findings, begun.workspace, receipt)
+    plain = passed is not None and passed.rewritten is None and not begun.findings.diagnosis().totals
+    begun.workspace.close()
+    return _Ahead(receipt.value(), passed if plain else None)

@@ -6,12 +6,13 @@ While entries come in, nothing here needs numpy: a pass over a file may begin be
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Self
+from pickle import PickleBuffer
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from segjudge import kernels
 from segjudge.formats.opening import ByteFile
 from segjudge.kernels import FLOATS, INTEGERS, Column, Field
+from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -114,8 +115,12 @@ class _Piece:
 
     first: int  # number of the first entry
     shift: int  # to be added to places
-    whole: bytes
-    real: bytes
+    whole: bytes | memoryview
+    real: bytes | memoryview
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Both tables stay where they are until somebody has taken them over."""
+        return _Piece, (self.first, self.shift, PickleBuffer(self.whole), PickleBuffer(self.real))
 
 
 class Rows:
