@@ -1,4 +1,4 @@
-"""Tables for the kernels of the detection metric: sound ones, on which both twins agree, and damaged ones.
+"""Tables for the kernels of detection and average precision: sound ones, on which both twins agree, and damaged ones.
 
 A damaged table is refused, or scored to nonsense; a kernel must not look beside it.
 """
@@ -6,7 +6,7 @@ A damaged table is refused, or scored to nonsense; a kernel must not look beside
 import numpy as np
 
 from segjudge import Masks, kernels
-from segjudge.kernels import _detection_plain
+from segjudge.kernels import _detection_plain, _precision_plain
 
 THRESHOLDS = np.linspace(0.5, 0.95, 10)
 STRANGE = [-1, 0, 1, 7, 64, 1 << 31, 1 << 53, 1 << 62, -(1 << 63), (1 << 63) - 1]
@@ -15,7 +15,7 @@ KEPT = {"detection_overlaps": (0, 1, 7, 8)}
 
 
 def detection_kernels(data: bytes):
-    """All four kernels on tables that the bytes decide."""
+    """All five kernels on tables that the bytes decide."""
     rng = np.random.default_rng(np.frombuffer(data + b"\0", np.uint8))
     seen = []
     for name, make in TABLES.items():
@@ -31,7 +31,8 @@ def detection_kernels(data: bytes):
 
 
 def _agreed(name, arguments, options):
-    results = [getattr(twin, name)(*arguments, **options) for twin in (kernels, _detection_plain)]
+    plain_twin = _precision_plain if name == "average_precisions" else _detection_plain
+    results = [getattr(twin, name)(*arguments, **options) for twin in (kernels, plain_twin)]
     fast, plain = ([r] if isinstance(r, np.ndarray) else r for r in results)
     for one, other in zip(fast, plain, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -133,9 +134,23 @@ def _curves(rng):
     return arguments, {"whole": bool(rng.integers(2))}
 
 
+def _averages(rng):
+    groups, thresholds, count = rng.integers(1, 5), rng.choice([1, 10, 64]), rng.integers(0, 30)
+    group = rng.integers(-1, groups, count)
+    confidences = rng.integers(0, 6, count) / 4
+    everything = (1 << int(thresholds)) - 1
+    hits, dropped = (rng.integers(0, everything, count, np.uint64, endpoint=True) for _ in range(2))
+    truths = np.bincount(group[group >= 0], minlength=groups) + rng.integers(0, 9, groups)
+    order = np.argsort(-confidences, kind="stable").astype(np.int64)
+    rule = str(rng.choice(["101", "step-area", "pycocotools"]))
+    arguments = [order, group, confidences, hits, dropped, truths, int(thresholds)]
+    return arguments, {"rule": rule, "apart": bool(rng.integers(2))}
+
+
 TABLES = {
     "ranked_order": _ranked,
     "detection_overlaps": _overlaps,
     "match_detections": _matches,
     "detection_curves": _curves,
+    "average_precisions": _averages,
 }

@@ -35,6 +35,7 @@ import segjudge, sys
 sys.exit(not (kernels.COMPILED and segjudge.__file__.startswith('$work')))
 "
 run "$python" -m pytest -q -p no:randomly -p no:cacheprovider --hypothesis-profile=ci \
-    tests/test_kernels.py tests/test_huge_masks.py tests/test_detection_kernels.py tests/test_coco_reading.py
+    tests/test_kernels.py tests/test_huge_masks.py tests/test_detection_kernels.py tests/test_precision_kernels.py \
+    tests/test_coco_reading.py
 run "$python" bench/fuzz.py --seconds "$seconds"
 echo "no report from either sanitizer"

@@ -1,8 +1,9 @@
 """The hot loops: integer arrays in, integer arrays out; compiled where the extension was built.
 
 `SEGJUDGE_KERNELS=plain` in the environment chooses the numpy twins; `COMPILED` says which are in use.
-What each function computes is told in `_plain.py`, `_detection_plain.py` and `_json_plain.py`. Each is
-loaded when it is first asked for: a pass over JSON begins before numpy has been loaded.
+What each function computes is told in `_plain.py`, `_detection_plain.py`, `_json_plain.py` and
+`_precision_plain.py`. Each is loaded when it is first asked for: a pass over JSON begins before numpy has
+been loaded.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
         parse_integers,
         parse_runs,
     )
+    from segjudge.kernels._precision_plain import average_precisions
 
 __all__ = [
     "BAD",
@@ -67,6 +69,7 @@ __all__ = [
     "Column",
     "Field",
     "Kind",
+    "average_precisions",
     "detection_curves",
     "detection_overlaps",
     "equal_to_previous",
@@ -89,7 +92,9 @@ __all__ = [
 #: The extension of each kernel, and its twin in numpy.
 _TABLES, _DETECTION = ("_fast", "_plain"), ("_detection", "_detection_plain")
 _ENTRIES, _SEGMENTS = ("_json", "_json_plain"), ("_segments", "_json_plain")
+_PRECISION = ("_precision", "_precision_plain")
 _HOMES = {
+    "average_precisions": _PRECISION,
     "detection_curves": _DETECTION,
     "detection_overlaps": _DETECTION,
     "equal_to_previous": _TABLES,
@@ -111,7 +116,8 @@ _HOMES = {
 
 #: True when the compiled kernels are in use: all of them, or none where a compiler failed at one.
 COMPILED: bool = os.environ.get("SEGJUDGE_KERNELS", "") != "plain" and all(
-    find_spec(f"{__name__}.{compiled}") for compiled, _ in (_TABLES, _DETECTION, _ENTRIES, _SEGMENTS)
+    find_spec(f"{__name__}.{compiled}")
+    for compiled, _ in (_TABLES, _DETECTION, _ENTRIES, _SEGMENTS, _PRECISION)
 )
 
 
