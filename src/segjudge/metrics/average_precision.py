@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction  # noqa: TC003 - read at run time: a field's type is its grammar
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from segjudge.errors import UsageError
-from segjudge.integers import distinct
 from segjudge.matching import Bits, Integers, claim, dropped_bits
-from segjudge.metrics import curves
+from segjudge.metrics.curves import Averages, Groups, Ranking
 from segjudge.metrics.scores import Facts, Scores, Tally, mean
 from segjudge.records import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from segjudge.instances import Instances
@@ -103,80 +101,46 @@ class AveragePrecision:
                 "The setting average=clip needs to know the clip of every image.",
                 "Give --images with a file that has a column Clip.",
             )
-        clips = facts.clips if self.average == "clip" and facts.clips is not None else None
-        parts = self._parts(tally, clips, facts.classes, zeros=self.absent_class == "zero")
+        clips = facts.clips if self.average == "clip" else None
+        ranking = Ranking.of(
+            tally.confidences, tally.hits, tally.dropped, tally.rows if self.ties == "file" else None
+        )
+        averages = self._averages(tally, ranking, clips, facts.classes)
         by_image: dict[tuple[int, int], float | None] = {}
         if "image" in by:
             images = np.arange(int(facts.images.max(initial=-1)) + 1)
-            alone = self._parts(tally, images, facts.classes, zeros=False)
-            by_image = {(image, -1): _mean_of(alone.get(image, {})) for image in facts.images.tolist()}
+            alone = replace(self._averages(tally, ranking, images, facts.classes), classes=None).of_parts()
+            by_image = {(image, -1): alone.get(image) for image in facts.images.tolist()}
         return Scores(
-            mean(value for value in map(_mean_of, parts.values()) if value is not None),
-            by_class=self._by_class(tally, clips, facts.classes) if "class" in by else {},
-            by_threshold=self._by_threshold(parts) if "threshold" in by else {},
+            mean(averages.of_parts().values()),
+            by_class=self._by_class(averages, facts.classes) if "class" in by else {},
+            by_threshold=dict(zip(self.thresholds, averages.of_thresholds(), strict=True))
+            if "threshold" in by
+            else {},
             by_image=by_image,
         )
 
-    def _parts(
-        self, tally: AveragePrecisionTally, part_of: Integers | None, classes: tuple[int, ...], *, zeros: bool
-    ) -> dict[int, dict[int, list[float]]]:
-        """AP by threshold, for each class that counts in each part; parts without truth are left out."""
-        ties_by_row = tally.rows if self.ties == "file" else None
-        part = np.zeros(len(tally.image), np.int64) if part_of is None else part_of[tally.image]
-        truth_part = (
-            np.zeros(len(tally.truth_image), np.int64) if part_of is None else part_of[tally.truth_image]
+    def _averages(
+        self,
+        tally: AveragePrecisionTally,
+        ranking: Ranking,
+        part_of: Integers | None,
+        classes: tuple[int, ...],
+    ) -> Averages:
+        """The curves of every class in every part; `part_of` the images, or one part without it."""
+        groups = Groups.of(
+            tally.image, tally.class_ids, tally.truth_image, tally.truth_class_ids, part_of, classes
         )
-        everything = [0] if part_of is None else distinct(truth_part).tolist()
-        truths = curves.group_counts(truth_part, tally.truth_class_ids)
-        members = curves.group_members(part, tally.class_ids)
-        parts: dict[int, dict[int, list[float]]] = {}
-        for number in everything:
-            precisions = {}
-            for class_id in classes:
-                count = truths.get((number, class_id), 0)
-                if count:
-                    mine = members.get((number, class_id), np.zeros(0, np.int64))
-                    curve = curves.Ranking.of(
-                        tally.confidences[mine],
-                        tally.hits[mine],
-                        tally.dropped[mine],
-                        None if ties_by_row is None else ties_by_row[mine],
-                    )
-                    precisions[class_id] = curves.average_precisions(
-                        curve, count, len(self.thresholds), self.recall
-                    )
-                elif zeros:
-                    precisions[class_id] = [0.0] * len(self.thresholds)
-            if precisions:
-                parts[number] = precisions
-        return parts
+        values = ranking.average_precisions(groups.members, groups.truths, len(self.thresholds), self.recall)
+        return Averages(groups, values, len(classes) if self.absent_class == "zero" else None)
 
-    def _by_class(
-        self, tally: AveragePrecisionTally, clips: Integers | None, classes: tuple[int, ...]
-    ) -> dict[int, float | None]:
+    def _by_class(self, averages: Averages, classes: tuple[int, ...]) -> dict[int, float | None]:
         """The mean over thresholds, and over the clips in which the class has truth."""
-        parts = self._parts(tally, clips, classes, zeros=False)
+        known = averages.of_classes()
         absent = 0.0 if self.absent_class == "zero" else None
-        table = {}
-        for class_id in classes:
-            values = [mean(precisions[class_id]) for precisions in parts.values() if class_id in precisions]
-            known = mean(value for value in values if value is not None)
-            table[class_id] = absent if known is None else known
-        return table
-
-    def _by_threshold(self, parts: Mapping[int, Mapping[int, list[float]]]) -> dict[Fraction, float | None]:
-        table = {}
-        for place, threshold in enumerate(self.thresholds):
-            each = [mean(values[place] for values in classes.values()) for classes in parts.values()]
-            table[threshold] = mean(value for value in each if value is not None)
-        return table
+        return {class_id: known.get(class_id, absent) for class_id in classes}
 
 
 def _image_and_class(instances: Instances) -> Integers:
     """A number for each pair of image and class, so that only those of one pair meet."""
     return instances.image << 32 | instances.class_ids
-
-
-def _mean_of(classes: Mapping[int, list[float]]) -> float | None:
-    """Mean over classes and thresholds."""
-    return mean(value for values in classes.values() for value in values)

@@ -1,129 +1,147 @@
-"""From ranked hits to average precision, by the three rules of integration that the pages' field knows."""
+"""The average precision of every class in every part of a competition: all of it, a clip, an image."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from segjudge import kernels
+from segjudge.integers import among, distinct
+from segjudge.metrics.scores import mean
 from segjudge.records import dataclass
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from segjudge.matching import Bits, Integers
 
-__all__ = ["Ranking", "average_precisions", "group_counts", "group_members"]
+__all__ = ["Averages", "Groups", "Ranking"]
 
-RECALL_LEVELS = 101
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
-    """Predictions from the most to the least confident, and where the curve has its points."""
+    """Predictions from the most to the least confident, sorted once for every way of grouping them."""
 
-    hits: Bits  # (N,) in order
+    order: Integers  # (N,) places of the predictions
+    confidences: Floats  # (N,)
+    hits: Bits  # (N,)
     dropped: Bits  # (N,)
-    ends: Integers  # (P,) the last prediction of each level of confidence
+    apart: bool  # whether each is a point of the curve, else equal confidences enter together
+
+    @classmethod
+    def of(cls, confidences: Floats, hits: Bits, dropped: Bits, rows: Integers | None) -> Self:
+        """The ranking; with rows those decide between equal confidences, and every row is a point."""
+        # Without rows it makes no difference which of the equal ones comes first.
+        order = np.argsort(-confidences) if rows is None else np.lexsort((rows, -confidences))
+        return cls(order.astype(np.int64, copy=False), confidences, hits, dropped, rows is not None)
+
+    def average_precisions(
+        self,
+        groups: Integers,
+        truths: Integers,
+        thresholds: int,
+        rule: Literal["101", "step-area", "pycocotools"],
+    ) -> Floats:
+        """(G, T) average precision of groups with so many truths; predictions of group -1 are in none."""
+        return kernels.average_precisions(
+            self.order,
+            groups,
+            self.confidences,
+            self.hits,
+            self.dropped,
+            truths,
+            thresholds,
+            rule,
+            apart=self.apart,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """The pairs of a part and a class that have truth, by part and then by class."""
+
+    parts: Integers  # (P,) ascending
+    bounds: Integers  # (P + 1,) the groups of part i are bounds[i] to bounds[i + 1]
+    class_ids: Integers  # (G,)
+    truths: Integers  # (G,) how many there are
+    members: Integers  # (N,) the group of each prediction, -1 if it is in none
 
     @classmethod
     def of(
-        cls, confidences: NDArray[np.float64], hits: Bits, dropped: Bits, rows: Integers | None
-    ) -> Ranking:
-        """The ranking; with rows every row is a level of its own, else equal confidences enter together."""
-        order = np.lexsort((hits if rows is None else rows, -confidences))
-        ranked = confidences[order]
-        if rows is None:
-            ends = (
-                np.flatnonzero(np.concatenate([ranked[1:] != ranked[:-1], [True]])) if len(order) else order
-            )
-        else:
-            ends = np.arange(len(order))
-        return cls(hits[order], dropped[order], ends)
-
-    def points(self, threshold: int) -> tuple[Integers, Integers]:
-        """True positives and predictions still in play, counted up to each point of the curve."""
-        bit = np.uint64(threshold)
-        hit = (self.hits >> bit & np.uint64(1)).astype(np.int64)
-        kept = 1 - (self.dropped >> bit & np.uint64(1)).astype(np.int64)
-        return np.cumsum(hit)[self.ends], np.cumsum(kept)[self.ends]
-
-
-def average_precisions(
-    ranking: Ranking, truths: int, thresholds: int, rule: Literal["101", "step-area", "pycocotools"]
-) -> list[float]:
-    """The average precision at each threshold of a class with so many truths (at least one)."""
-    found = np.bitwise_or.reduce(ranking.hits) if len(ranking.hits) else np.uint64(0)
-    result = []
-    for threshold in range(thresholds):
-        if not int(found) >> threshold & 1:
-            result.append(0.0)
-            continue
-        tp, kept = ranking.points(threshold)
-        result.append(RULES[rule](tp, kept, truths))
-    return result
+        cls,
+        image: Integers,
+        class_ids: Integers,
+        truth_image: Integers,
+        truth_class_ids: Integers,
+        part_of: Integers | None,
+        classes: tuple[int, ...],
+    ) -> Self:
+        """The groups of those classes; without `part_of`, the part of each image, there is one part, 0."""
+        keys, truth_keys = class_ids, truth_class_ids
+        parts = np.zeros(1, np.int64)
+        if part_of is not None:
+            truth_part = part_of[truth_image]
+            parts = distinct(truth_part)
+            keys, truth_keys = part_of[image] << 32 | keys, truth_part << 32 | truth_keys
+        ordered = np.sort(truth_keys[among(truth_class_ids, classes)])
+        heads = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)])
+        known = ordered[heads]
+        members = np.minimum(np.searchsorted(known, keys), max(len(known) - 1, 0))
+        found = known[members] == keys if len(known) else np.zeros(len(keys), np.bool_)
+        bounds = np.append(np.searchsorted(known >> 32, parts), len(known))
+        return cls(
+            parts,
+            bounds,
+            known & 0xFFFFFFFF,
+            np.diff(heads, append=len(ordered)),
+            np.where(found, members, -1),
+        )
 
 
-def interpolated(tp: Integers, kept: Integers, truths: int) -> float:
-    """Mean over recalls 0, 0.01 … 1 of the best precision at that recall or a higher one.
+@dataclass(frozen=True, slots=True, eq=False)
+class Averages:
+    """The average precision by threshold of every class that has truth in a part.
 
-    A recall is reached in whole numbers: 7 of 10 reaches 0.70.
-
-    >>> interpolated(np.array([7]), np.array([7]), 10) == 71 / 101
-    True
+    With `classes`, so many, a class without truth counts as 0 in every part.
     """
-    level = 100 * tp // truths
-    best = np.zeros(RECALL_LEVELS)
-    np.maximum.at(best, level, tp / np.maximum(kept, 1))
-    envelope = np.maximum.accumulate(best[::-1])
-    return math.fsum(envelope.tolist()) / RECALL_LEVELS
 
+    groups: Groups
+    values: Floats  # (G, T)
+    classes: int | None = None
 
-def step_area(tp: Integers, kept: Integers, truths: int) -> float:
-    """The integral of Cityscapes: raw precision, times half the recall between the neighbouring points.
+    def of_parts(self) -> dict[int, float]:
+        """The mean over classes and thresholds in each part; parts without any class are left out."""
+        thresholds = self.values.shape[1]
+        flat = self.values.ravel().tolist()
+        return {
+            part: math.fsum(flat[begin * thresholds : end * thresholds]) / (count * thresholds)
+            for part, begin, end, count in self._parts()
+        }
 
-    An artificial point of precision 1 stands at recall 0, in front of the most confident prediction.
+    def of_thresholds(self) -> list[float | None]:
+        """For each threshold the mean over parts of the means over classes."""
+        parts = self._parts()
+        return [
+            mean(math.fsum(column[begin:end]) / count for _, begin, end, count in parts)
+            for column in self.values.T.tolist()
+        ]
 
-    >>> step_area(np.array([0, 1]), np.array([1, 2]), 1)
-    0.25
-    """
-    valid = kept > 0
-    found = np.concatenate([[0], tp[valid]])
-    precision = np.concatenate([[1.0], tp[valid] / kept[valid]])
-    before = np.concatenate([[0], found[:-1]])
-    behind = np.concatenate([found[1:], found[-1:]])
-    return math.fsum((precision * (behind - before)).tolist()) / (2 * truths)
+    def of_classes(self) -> dict[int, float]:
+        """For each class with truth the mean over its parts of the means over thresholds."""
+        alone: dict[int, list[float]] = {}
+        for class_id, row in zip(self.groups.class_ids.tolist(), self.values.tolist(), strict=True):
+            alone.setdefault(class_id, []).append(math.fsum(row) / len(row))
+        return {class_id: math.fsum(rows) / len(rows) for class_id, rows in alone.items()}
 
-
-def pycocotools(tp: Integers, kept: Integers, truths: int) -> float:
-    """COCO's own floats: recall levels of `linspace`, precision with a tiny number in the denominator."""
-    recall = tp / truths
-    precision = tp / (kept + np.spacing(1))
-    envelope = np.maximum.accumulate(precision[::-1])[::-1]
-    places = np.searchsorted(recall, np.linspace(0.0, 1.0, RECALL_LEVELS), side="left")
-    reached = places[places < len(envelope)]
-    return math.fsum(envelope[reached].tolist()) / RECALL_LEVELS
-
-
-RULES = {"101": interpolated, "step-area": step_area, "pycocotools": pycocotools}
-
-
-def group_counts(part: Integers, class_ids: Integers) -> dict[tuple[int, int], int]:
-    """How many there are of each pair of part and class."""
-    return {pair: len(members) for pair, members in group_members(part, class_ids).items()}
-
-
-def group_members(part: Integers, class_ids: Integers) -> dict[tuple[int, int], Integers]:
-    """The places of the members of each pair of part and class."""
-    if not len(part):
-        return {}
-    order = np.lexsort((class_ids, part))
-    ordered = np.stack([part[order], class_ids[order]])
-    heads = np.flatnonzero(np.concatenate([[True], (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)]))
-    bounds = np.concatenate([heads, [len(order)]])
-    return {
-        (int(ordered[0, head]), int(ordered[1, head])): order[head:end]
-        for head, end in itertools.pairwise(bounds)
-    }
+    def _parts(self) -> list[tuple[int, int, int, int]]:
+        """Each part, its groups' bounds, and how many classes count in it."""
+        bounds = itertools.pairwise(self.groups.bounds.tolist())
+        listed = [
+            (part, begin, end, end - begin if self.classes is None else self.classes)
+            for part, (begin, end) in zip(self.groups.parts.tolist(), bounds, strict=True)
+        ]
+        return [entry for entry in listed if entry[3]]
