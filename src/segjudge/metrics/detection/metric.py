@@ -140,11 +140,12 @@ class Detection:
         counted = tally.counted[:, 0] > 0
         groups = np.unique(tally.truth_image[counted] << 32 | tally.truth_class_ids[counted])
         ranking = _Ranking.of(tally, facts, groups, by_image=True)
-        average = self._curves(ranking, self.caps[-1:])[0][:, 0]
+        average = self._curves(ranking, self.caps[-1:])[0].ravel().tolist()  # defined: every group has truth
         bounds = np.flatnonzero(np.diff(groups >> 32, prepend=-1, append=-1))
+        images, size = (groups[bounds[:-1]] >> 32).tolist(), len(self.thresholds)
         return {
-            int(groups[begin] >> 32): _defined(average[begin:end])
-            for begin, end in itertools.pairwise(bounds.tolist())
+            image: mean(average[begin * size : end * size])
+            for image, (begin, end) in zip(images, itertools.pairwise(bounds.tolist()), strict=True)
         }
 
     def _curves(
