@@ -1,7 +1,8 @@
 """The workers that share one piece of work: so many threads, or the calling thread alone.
 
 Work that lets go of the interpreter's lock (kernels, reading, hashing) goes to a crew. One worker means
-one thread: then nothing runs beside the caller, and what is handed in is done when it is asked for.
+one thread: then nothing runs beside the caller, and what is handed in is done when it is asked for. A
+program that is master of its process may allow doubles instead of threads where they serve better.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ class Crew:
     [8, 9]
     """
 
-    def __init__(self, workers: int = 1) -> None:
+    def __init__(self, workers: int = 1, *, doubles: bool = False) -> None:
         self.workers = workers
+        self.doubles = doubles
         self._stopped = threading.Event()
         self._starting = threading.Lock()
         self._pool: Executor | None = None
@@ -63,6 +65,13 @@ class Crew:
         if self.workers == 1:
             return (work(*item) for item in items)
         return in_order(self.pool, work, items, _AHEAD * self.workers)
+
+    def rest(self) -> None:
+        """Let the threads go, once they have done what was handed in, until there is work again."""
+        with self._starting:
+            if self._pool is not None:
+                self._pool.shutdown()
+                self._pool = None
 
     def close(self) -> None:
         """Let the workers go; what has not begun is not done any more."""

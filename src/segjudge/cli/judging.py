@@ -192,6 +192,8 @@ def score(
             lambda: read_truth(loaded, truth, workers=opening, begun=sides[0]),
             lambda: read_submission(loaded, submission, workers=opening, begun=sides[1]),
         )
+        if opening is not crew:
+            opening.rest()  # a process with threads has no doubles
         try:
             with output.progress("scoring") as progress:
                 result = run(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -18,6 +19,7 @@ __all__ = ["INTERRUPTED", "Output", "fail", "finish"]
 
 INTERRUPTED = 130
 _INTERNAL = 3
+_BETWEEN = 0.1  # seconds between two pictures of a bar
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,11 +64,18 @@ class Output:
         from rich.progress import Progress  # noqa: PLC0415
 
         console = Console(stderr=True, no_color="NO_COLOR" in os.environ)
-        with Progress(console=console, transient=True) as bar:
-            task = bar.add_task(title, total=None)
-            yield lambda done, total, words: bar.update(
-                task, completed=done, total=total, description=f"{title} {words}".rstrip()
-            )
+        # Drawn by who works: a thread that draws would be one too many for a process that may have doubles.
+        with Progress(console=console, transient=True, auto_refresh=False) as bar:
+            task, drawn = bar.add_task(title, total=None), 0.0
+
+            def told(done: int, total: int | None, words: str) -> None:
+                nonlocal drawn
+                bar.update(task, completed=done, total=total, description=f"{title} {words}".rstrip())
+                if time.monotonic() - drawn > _BETWEEN:
+                    bar.refresh()
+                    drawn = time.monotonic()
+
+            yield told
 
 
 def finish(status: int) -> NoReturn:

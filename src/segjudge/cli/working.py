@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from segjudge.crew import Crew
+from segjudge.doubles import POSSIBLE, Doubles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import ExitStack
 
-    from segjudge.forerunners import Forerunners
     from segjudge.formats.begun import Begun, Pass
 
 __all__ = ["begun", "on_cluster", "side_by_side", "start", "worker_count"]
@@ -29,7 +29,7 @@ def start(workers: int | None) -> Crew:
     # Nothing in judging multiplies matrices, whatever was said to other programs: numpy's threads for that
     # cost more than all of its start, and spin on the cores that have work.
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    crew = Crew(worker_count(workers))
+    crew = Crew(worker_count(workers), doubles=POSSIBLE)
     if crew.workers > 1:
         sys.setswitchinterval(_SWITCH)
     return crew
@@ -47,7 +47,7 @@ def begun(
 ) -> tuple[Begun | None, Begun | None, Crew]:
     """What is begun on both files while the libraries load, and the crew that opens them.
 
-    A folder has time, and a crew of one begins with nothing. Forerunners are let go when the verb leaves;
+    A folder has time, and a crew of one begins with nothing. Doubles are let go when the verb leaves;
     they are at work in the place of others of the crew, of which one stays at least.
     """
     from segjudge.formats.begun import Begun  # noqa: PLC0415 - only a score begins so early
@@ -62,26 +62,24 @@ def begun(
         for side, path, passing in zip(sides, files, passes, strict=True)
         if side is not None
     ]
-    forerunners = _sent(wanted, crew.workers - 1)
-    if forerunners is not None:
-        leaving.callback(forerunners.dismiss)
-        left = max(1, crew.workers - forerunners.count)
+    doubles = _sent(wanted, crew.workers - 1)
+    if doubles is not None:
+        leaving.callback(doubles.dismiss)
+        left = max(1, crew.workers - doubles.count)
         return sides[0], sides[1], leaving.enter_context(Crew(left))
     for side, _, passing in wanted:
         side.begin(crew, passing)
     return sides[0], sides[1], crew
 
 
-def _sent(wanted: list[tuple[Begun, Path, Pass[Any] | None]], most: int) -> Forerunners | None:
-    """So many forerunners at most, who begin with the largest of the files."""
-    from segjudge.forerunners import Forerunners  # noqa: PLC0415 - as above
-
+def _sent(wanted: list[tuple[Begun, Path, Pass[Any] | None]], most: int) -> Doubles | None:
+    """So many doubles at most, who begin with the largest of the files."""
     wanted.sort(key=lambda item: -item[1].stat().st_size)
-    forerunners = Forerunners.sent([side.work(path, passing) for side, path, passing in wanted], most)
-    if forerunners is not None:
+    doubles = Doubles.made([side.work(path, passing) for side, path, passing in wanted], most)
+    if doubles is not None:
         for place, (side, _, _) in enumerate(wanted):
-            side.expect(forerunners, place)
-    return forerunners
+            side.expect(doubles, place)
+    return doubles
 
 
 def _coco_passes() -> tuple[Pass[Any], Pass[Any]]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from segjudge.crew import Crew
-    from segjudge.forerunners import Errand, Forerunners
+    from segjudge.doubles import Doubles, Errand
     from segjudge.formats.opening import ByteFile
 
 __all__ = ["Begun", "Pass", "Passed"]
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class _Ahead(NamedTuple):
-    """What a forerunner brings home."""
+    """What a double brings home."""
 
     receipt: str
     passed: Any = None  # None where no pass was wanted, or where there is something to tell
@@ -61,15 +61,15 @@ class Begun:
 
     @staticmethod
     def work(path: Path, passing: Pass[Any] | None = None) -> Callable[[Errand], Any]:
-        """What forerunners can do: pass over the file, or work out its receipt alone."""
+        """What doubles can do: pass over the file, or work out its receipt alone."""
         wanted = None if passing is not None and is_packed(path) else passing
         return lambda errand: _ahead(path, wanted, errand)
 
-    def expect(self, forerunners: Forerunners, place: int) -> None:
-        """Go on with what forerunners have done, whose list of work has it at this place."""
+    def expect(self, doubles: Doubles, place: int) -> None:
+        """Go on with what doubles have done, whose list of work has it at this place."""
 
         def result() -> _Ahead | None:
-            found: _Ahead | None = forerunners.result(place)
+            found: _Ahead | None = doubles.result(place)
             return found
 
         self._ahead = result
@@ -110,7 +110,7 @@ class Begun:
 
 
 def _ahead(path: Path, passing: Pass[Any] | None, errand: Errand) -> _Ahead:
-    """What a forerunner does. A file of which there is something to tell is passed over again by the sender."""
+    """What a double does. A file of which there is something to tell is passed over again by the sender."""
     if passing is None:
         return _Ahead(sha256_of_mapped(path, errand))
     begun = Begun(path)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from segjudge.forerunners import Forerunners
+from segjudge.doubles import Doubles
 from tests.coco_scenes import files, random_scene
 
 pytestmark = pytest.mark.skipif(
@@ -31,7 +31,7 @@ def test_what_was_found_comes_back_whole():
     code = """
 import os
 from pickle import PickleBuffer
-from segjudge.forerunners import Forerunners
+from segjudge.doubles import Doubles
 
 class Kept:
     def __init__(self, data):
@@ -42,8 +42,8 @@ class Kept:
 here = os.getpid()
 def work(errand):
     return "copy" if os.getpid() != here else "self", Kept(b"ab" * 3_000_000), Kept(b"")
-sent = Forerunners.sent([work], 5)
-os.waitid(os.P_PID, sent._processes[0], os.WEXITED | os.WNOWAIT)  # else it may not have begun
+sent = Doubles.made([work], 5)
+os.waitid(os.P_PID, sent._doubles[0].process, os.WEXITED | os.WNOWAIT)  # else it may not have begun
 who, kept, empty = sent.result(0)
 assert sent.result(0)[1] is kept
 print(sent.count, who, kept.data == b"ab" * 3_000_000, bytes(empty.data))
@@ -54,7 +54,7 @@ print(sent.count, who, kept.data == b"ab" * 3_000_000, bytes(empty.data))
 SHARED = """
 import os, sys, time
 from pathlib import Path
-from segjudge.forerunners import Forerunners
+from segjudge.doubles import Doubles
 folder = Path(sys.argv[1])
 def work(number):
     def do(errand):
@@ -66,7 +66,7 @@ def work(number):
 def wait(name):
     while not (folder / name).exists():
         time.sleep(0.005)
-sent = Forerunners.sent([work(number) for number in range(3)], {most})
+sent = Doubles.made([work(number) for number in range(3)], {most})
 {rest}
 """
 
@@ -101,7 +101,7 @@ def test_one_who_dies_takes_nothing_of_the_others_with_him(tmp_path):
     rest = """
 wait("begun 0")
 wait("begun 1")
-os.kill(sent._processes[0], 9)
+os.kill(sent._doubles[0].process, 9)
 (folder / "go 0").touch()
 (folder / "go 1").touch()
 wait("begun 2")
@@ -125,13 +125,13 @@ print([number for number in range(3) if sent.result(number) is None] in ([0], [1
 def test_work_that_comes_to_nothing_gives_nothing_and_says_nothing(work):
     code = f"""
 import os, sys
-from segjudge.forerunners import Forerunners
+from segjudge.doubles import Doubles
 def work(errand):
     print("words")
     print("more words", file=sys.stderr)
     {work}
-sent = Forerunners.sent([work], 1)
-os.waitid(os.P_PID, sent._processes[0], os.WEXITED | os.WNOWAIT)  # else it may not have begun
+sent = Doubles.made([work], 1)
+os.waitid(os.P_PID, sent._doubles[0].process, os.WEXITED | os.WNOWAIT)  # else it may not have begun
 print(sent.result(0), sent.result(0))
 sent.dismiss()
 try:
@@ -146,12 +146,34 @@ except ChildProcessError:
     assert done.stderr == ""
 
 
+def test_a_sender_that_works_itself_takes_no_work_away_from_its_doubles(tmp_path):
+    code = """
+import os
+from segjudge.doubles import Doubles
+here = os.getpid()
+works = [lambda errand, number=number: (number, os.getpid() != here) for number in range(3000)]
+made = Doubles.made(works, 1)
+own, given = {}, []
+while (number := made.take()) is not None:
+    own[number] = works[number](None)
+    for place in range(len(given), number + 1):
+        if place not in own and not made.is_ready(place):
+            break
+        given.append(own[place] if place in own else made.result(place))
+for place in range(len(given), len(works)):
+    given.append(own[place] if place in own else made.result(place))
+print([number for number, _ in given] == list(range(3000)), len(own) + sum(other for _, other in given))
+made.dismiss()
+"""
+    assert said(code) == "True 3000"
+
+
 def test_who_is_let_go_works_no_longer():
     code = """
 import os, time
-from segjudge.forerunners import Forerunners
+from segjudge.doubles import Doubles
 files = len(os.listdir("/proc/self/fd"))
-sent = Forerunners.sent([lambda errand: time.sleep(600)] * 2, 2)
+sent = Doubles.made([lambda errand: time.sleep(600)] * 2, 2)
 sent.dismiss()
 sent.dismiss()
 print(sent.result(0), len(os.listdir("/proc/self/fd")) - files)
@@ -163,16 +185,20 @@ except ChildProcessError:
     assert said(code).splitlines() == ["None 0", "nobody left"]
 
 
-def test_nobody_waits_for_a_forerunner_whose_sender_has_left(tmp_path):
+def test_nobody_waits_for_a_double_whose_sender_has_left(tmp_path):
     code = """
 import os, sys, time
 from pathlib import Path
-from segjudge.forerunners import Forerunners
+from segjudge.doubles import Doubles
+mark = Path(sys.argv[1])
 def work(errand):
+    mark.with_name("begun").touch()
     while not errand.stopped:
         time.sleep(0.01)
-    Path(sys.argv[1]).write_text("seen")
-Forerunners.sent([work], 1)
+    mark.write_text("seen")
+Doubles.made([work], 1)
+while not mark.with_name("begun").exists():
+    time.sleep(0.01)
 print("gone")
 sys.stdout.flush()
 os._exit(0)
@@ -185,23 +211,23 @@ os._exit(0)
 
 
 def test_nobody_is_sent_where_a_copy_would_lack_threads():
-    assert Forerunners.sent([lambda _: 1], 1) is None  # numpy is loaded here
+    assert Doubles.made([lambda _: 1], 1) is None  # there are more threads here
     code = """
 import os, threading
-from segjudge.forerunners import Forerunners
+from segjudge.doubles import Doubles
 work = [lambda errand: 1]
 leave = threading.Event()
 other = threading.Thread(target=leave.wait)
 other.start()
-print(Forerunners.sent(work, 1), Forerunners.sent([], 1), Forerunners.sent(work, 0))
+print(Doubles.made(work, 1), Doubles.made([], 1), Doubles.made(work, 0))
 leave.set()
 other.join()
 def refuse():
     raise OSError("too many processes")
 fork, os.fork = os.fork, refuse
-print(Forerunners.sent(work, 1))
+print(Doubles.made(work, 1))
 os.fork = fork
-print(Forerunners.sent(work, 1).count)
+print(Doubles.made(work, 1).count)
 """
     assert said(code).split() == ["None", "None", "None", "None", "1"]
 
@@ -209,12 +235,12 @@ print(Forerunners.sent(work, 1).count)
 AHEAD = """
 import os, sys
 from pathlib import Path
-from segjudge.forerunners import Forerunners
+from segjudge.doubles import Doubles
 from segjudge.formats.begun import Begun
 from segjudge.formats.coco.instance_pass import pass_over_instances
 path = Path(sys.argv[1])
 begun = Begun(path)
-sent = Forerunners.sent([begun.work(path, pass_over_instances if sys.argv[2] == "pass" else None)], 1)
+sent = Doubles.made([begun.work(path, pass_over_instances if sys.argv[2] == "pass" else None)], 1)
 begun.expect(sent, 0)
 {meanwhile}
 if sys.argv[2] == "pass":
@@ -222,9 +248,9 @@ if sys.argv[2] == "pass":
     print(len(found.annotations.columns()[0]), found.findings is begun.findings, end=" ")
 print(begun.receipt.value(), sorted(begun.findings.diagnosis().totals))
 """
-DONE = "os.waitid(os.P_PID, sent._processes[0], os.WEXITED | os.WNOWAIT)"
+DONE = "os.waitid(os.P_PID, sent._doubles[0].process, os.WEXITED | os.WNOWAIT)"
 GONE = f"{DONE}\npath.unlink()"
-KILLED = "os.kill(sent._processes[0], 9)"
+KILLED = "os.kill(sent._doubles[0].process, 9)"
 
 
 @pytest.mark.parametrize("meanwhile", ["", GONE, KILLED], ids=["quiet", "read and gone", "killed"])
@@ -290,3 +316,92 @@ def test_workers_change_no_sign_of_what_is_said_of_tables(tmp_path):
         again = json.loads(scored("wad-2018", truth, packed, workers)[1])
         assert again["receipt"]["submission"] == f"sha256:{hashlib.sha256(packed.read_bytes()).hexdigest()}"
         assert again["score"] == json.loads(expected[1])["score"]
+
+
+SPIED = """
+import json, os, sys
+from segjudge import doubles
+from segjudge.cli import main
+made = doubles.Doubles.made.__func__
+counts = []
+def spied(kind, works, most):
+    found = made(kind, works, most)
+    counts.append(None if found is None else found.count)
+    return found
+doubles.Doubles.made = classmethod(spied)
+{change}
+try:
+    main()
+except SystemExit:
+    pass
+sys.stderr.write(json.dumps(counts))
+"""
+AT_EACH_CHUNK = """
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+from segjudge.chunks import Reader
+run, here, begun = Reader.run, os.getpid(), []
+def changed(self, places, **options):
+    begun.append(places)
+    {deed}
+    return run(self, places, **options)
+Reader.run = changed
+"""
+
+
+def spied(files, workers, deed="", verb="score"):
+    change = AT_EACH_CHUNK.format(deed=deed) if deed else ""
+    command = [verb, "wad-2018", *files, "--json", "--workers", str(workers)]
+    return subprocess.run(
+        [sys.executable, "-c", SPIED.format(change=change), *map(str, command)],
+        capture_output=True, text=True, check=False, timeout=60,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "4"},
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A truth and a submission of some megabytes, so that there are chunks for five workers."""
+    folder = tmp_path_factory.mktemp("large")
+    stripes = [" ".join(f"{at} 1|" for at in range(first, 4096, 2)).replace("| ", "|") for first in (0, 1)]
+    truth, submission = folder / "truth.csv", folder / "submission.csv"
+    truth.write_text(
+        "ImageId,LabelId,EncodedPixels,Height,Width\n"
+        + "".join(f"i{image},33,{stripes[0]},64,64\n" for image in range(200))
+    )
+    submission.write_text(
+        "ImageId,LabelId,Confidence,PixelCount,EncodedPixels\n"
+        + "".join(f"i{image},33,0.{image + 1},2048,{stripes[image % 3 == 0]}\n" for image in range(200))
+    )
+    return truth, submission
+
+
+@pytest.mark.parametrize(("workers", "made"), [(1, []), (2, [1, 1]), (3, [2, 2]), (5, [2, 4])])
+def test_each_further_worker_of_the_command_is_a_double(large, workers, made):
+    done = spied(large, workers)
+    assert json.loads(done.stderr) == made
+    assert done.stdout == scored("wad-2018", *large, 1)[1]
+    assert json.loads(done.stdout)["counts"]["predictions"] == 200
+
+
+def test_checking_has_doubles_too(large):
+    assert json.loads(spied([large[1]], 3, verb="check").stderr) == [2]
+
+
+def test_doubles_that_die_in_the_middle_change_nothing(large):
+    done = spied(large, 3, "if os.getpid() != here and len(begun) > 1: os.kill(os.getpid(), 9)")
+    assert done.stdout == scored("wad-2018", *large, 1)[1]
+
+
+def test_what_a_chunk_raises_is_told_by_the_process_itself(large):
+    done = spied(large, 3, "raise FileNotFoundError(2, 'No such file or directory', 'truth.csv')")
+    said = json.loads(done.stdout)["error"]
+    assert said["kind"] == "usage"
+    assert "truth.csv" in said["message"]
+    assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_leaves_no_double_behind(large):
+    done = spied(
+        large, 3, "if os.getpid() == here: raise KeyboardInterrupt\n    import time; time.sleep(600)"
+    )
+    assert "interrupted" in done.stderr
