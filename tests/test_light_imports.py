@@ -16,11 +16,11 @@ try:
     main()
 except SystemExit:
     pass
-sys.stderr.write("LOADED " + " ".join(sorted({{name.partition(".")[0] for name in sys.modules}})))
+sys.stderr.write("LOADED " + " ".join(sys.modules))
 """
 
 
-def loaded(*arguments):
+def modules(*arguments):
     done = subprocess.run(
         [sys.executable, "-c", CODE.format(arguments=list(arguments))],
         capture_output=True,
@@ -30,16 +30,32 @@ def loaded(*arguments):
     return set(done.stderr.rpartition("LOADED ")[2].split())
 
 
+def loaded(*arguments):
+    return {name.partition(".")[0] for name in modules(*arguments)}
+
+
 def test_help_loads_nothing_heavy():
     assert not loaded("--help") & HEAVY
     assert not loaded("score", "--help") & HEAVY
 
 
-def test_scoring_a_table_loads_numpy_alone(tmp_path: Path):
-    truth, submission = tmp_path / "truth.csv", tmp_path / "submission.csv"
+def tables(folder: Path):
+    truth, submission = folder / "truth.csv", folder / "submission.csv"
     truth.write_text("Id,Predicted,Height,Width\np_0,1 2,2,3\n")
     submission.write_text("Id,Predicted\np_0,1 2\n")
-    assert loaded("score", "badlad", str(truth), str(submission)) & HEAVY == {"numpy"}
+    return str(truth), str(submission)
+
+
+def test_scoring_a_table_loads_numpy_alone(tmp_path: Path):
+    assert loaded("score", "badlad", *tables(tmp_path)) & HEAVY == {"numpy"}
+
+
+def test_a_score_without_a_list_of_images_loads_no_reader_of_one(tmp_path: Path):
+    images = tmp_path / "images.csv"
+    images.write_text("ImageId,Height,Width\np,2,3\n")
+    words = ("score", "badlad", *tables(tmp_path))
+    assert "segjudge.loading.manifest" not in modules(*words)
+    assert "segjudge.loading.manifest" in modules(*words, "--images", str(images))
 
 
 def test_importing_the_package_loads_nothing_heavy():

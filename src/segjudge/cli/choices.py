@@ -72,9 +72,11 @@ def load(task: str, settings: tuple[str, ...]) -> Task:
 
 def read_manifest(task: Task, manifest: str | None) -> Images | None:
     """The list of images, None where none is given."""
+    if manifest is None:
+        return None
     from segjudge.loading import read_images  # noqa: PLC0415
 
-    return None if manifest is None else read_images(task, manifest)
+    return read_images(task, manifest)
 
 
 def collector(output: Output, *, everything: bool) -> Collector:
