@@ -1,4 +1,4 @@
-"""Sets of whole numbers as sorted arrays: numpy has the same, and loads all of `numpy.ma` for it."""
+"""Sets of whole numbers as sorted arrays, and ranges of them: numpy has sets, and loads all of `numpy.ma` for it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["all_or_chosen", "among", "common", "distinct", "places_of"]
+__all__ = ["all_or_chosen", "among", "common", "distinct", "places_of", "ragged"]
 
 Integers = NDArray[np.int64]
 
@@ -72,3 +72,15 @@ def places_of(values: Integers) -> tuple[Integers, Integers]:
     head = np.concatenate([[True], values[1:] != values[:-1]])  # equal ones often stand together
     known, place = np.unique(values[head], return_inverse=True)
     return known, place[np.cumsum(head) - 1]
+
+
+def ragged(begins: Integers, ends: Integers) -> Integers:
+    """The indices of all ranges `begins[i]:ends[i]`, one behind the other.
+
+    >>> ragged(np.array([4, 9]), np.array([6, 10])).tolist()
+    [4, 5, 9]
+    """
+    lengths = ends - begins
+    total = int(lengths.sum())
+    shift = np.repeat(begins - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths) if total else 0
+    return np.arange(total, dtype=np.int64) + shift

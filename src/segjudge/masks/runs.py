@@ -12,29 +12,18 @@ from numpy.typing import NDArray
 
 from segjudge import kernels
 from segjudge.errors import MaskError
-from segjudge.integers import common
+from segjudge.integers import ragged
+from segjudge.masks.overlaps import Overlaps, grouped, one_group
 from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from fractions import Fraction
 
-__all__ = ["Masks", "Order", "Overlaps", "exceeding_bits", "ragged"]
+__all__ = ["Masks", "Order", "mask_edges"]
 
 Order = Literal["row", "column"]
 Integers = NDArray[np.int64]
-
-
-def ragged(begins: Integers, ends: Integers) -> Integers:
-    """The indices of all ranges `begins[i]:ends[i]`, one behind the other.
-
-    >>> ragged(np.array([4, 9]), np.array([6, 10])).tolist()
-    [4, 5, 9]
-    """
-    lengths = ends - begins
-    total = int(lengths.sum())
-    shift = np.repeat(begins - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths) if total else 0
-    return np.arange(total, dtype=np.int64) + shift
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,7 +170,14 @@ class Masks:
         """The same masks with the pixels numbered in the other order."""
         if order == self.order or not len(self):
             return self if order == self.order else Masks.empty(order)
-        parts = [_turned(self[place], order) for place in range(len(self))]
+        from segjudge.masks.turning import turned  # noqa: PLC0415 - few scores turn a mask
+
+        parts = []
+        for place in range(len(self)):
+            mask = self[place]
+            starts, stops = turned(mask)
+            indptr = np.array([0, len(starts)], np.int64)
+            parts.append(Masks.from_runs(order, starts, stops, indptr, mask.shapes))
         return Masks.concatenate(parts, order)
 
     def overlaps(
@@ -207,81 +203,15 @@ class Masks:
                 raise MaskError(
                     "Masks of images of different sizes do not overlap.", "Compare one image at a time."
                 )
-            sides = _one_group(len(self)), _one_group(len(other))
+            sides = one_group(len(self)), one_group(len(other))
         else:
-            sides = _grouped(*groups)
+            sides = grouped(*groups)
         bound = (least.numerator, least.denominator) if least is not None else (0, 1)
         pairs = kernels.overlap_pairs(
             self.starts, self.stops, self.indptr, self.extents, self.areas, *sides[0],
             other.starts, other.stops, other.indptr, other.extents, other.areas, *sides[1], *bound,
         )  # fmt: skip
         return Overlaps(pairs[:, 0], pairs[:, 1], pairs[:, 2], self.areas, other.areas)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Overlaps:
-    """The pairs of a prediction and a truth that share pixels: K of N x M."""
-
-    prediction: Integers  # (K,) place among the predictions
-    truth: Integers  # (K,) place among the truths
-    shared: Integers  # (K,) pixels in both
-    prediction_areas: Integers  # (N,)
-    truth_areas: Integers  # (M,)
-
-    def __len__(self) -> int:
-        return len(self.shared)
-
-    def __getitem__(self, places: NDArray[np.bool_] | Integers) -> Overlaps:
-        """These pairs alone."""
-        return Overlaps(
-            self.prediction[places],
-            self.truth[places],
-            self.shared[places],
-            self.prediction_areas,
-            self.truth_areas,
-        )
-
-    @property
-    def unions(self) -> Integers:
-        """(K,) pixels in one mask of the pair or in both."""
-        return self.prediction_areas[self.prediction] + self.truth_areas[self.truth] - self.shared
-
-    def exceeds(self, threshold: Fraction, *, strict: bool = True) -> NDArray[np.bool_]:
-        """(K,) whether the IoU is greater than the threshold (not strict: at least it), in whole numbers.
-
-        >>> from fractions import Fraction
-        >>> masks = Masks.from_dense(np.array([[[1, 1, 1, 1]], [[1, 1, 0, 0]]], bool))
-        >>> pair = masks[0].overlaps(masks[1])
-        >>> pair.exceeds(Fraction(1, 2)).tolist(), pair.exceeds(Fraction(1, 2), strict=False).tolist()
-        ([False], [True])
-        """
-        return exceeding_bits(self.shared, self.unions, (threshold,), strict=strict) > 0
-
-    def iou(self) -> NDArray[np.float64]:
-        """(N, M) shared pixels over pixels in either, for display; decisions use `exceeds`."""
-        table = np.zeros((len(self.prediction_areas), len(self.truth_areas)))
-        table[self.prediction, self.truth] = self.shared / self.unions
-        return table
-
-
-def exceeding_bits(
-    part: Integers, whole: Integers, thresholds: Sequence[Fraction], *, strict: bool
-) -> NDArray[np.uint64]:
-    """(K,) bit t is set where part/whole is greater than threshold t (not strict: at least it).
-
-    Decided as `denominator * part > numerator * whole` in 64 bits; the denominators of a task are at most
-    10^6, and images have fewer than 2^42 pixels, so nothing overflows.
-
-    >>> from fractions import Fraction
-    >>> exceeding_bits(np.array([9]), np.array([10]), [Fraction(1, 2), Fraction(9, 10)], strict=True).tolist()
-    [1]
-    """
-    bits = np.zeros(len(part), np.uint64)
-    for place, threshold in enumerate(thresholds):
-        left, right = part * threshold.denominator, whole * threshold.numerator
-        passed = left > right if strict else left >= right
-        bits |= passed.astype(np.uint64) << np.uint64(place)
-    return bits
 
 
 def mask_edges(mask: NDArray[Any], order: Order) -> Integers:
@@ -354,65 +284,3 @@ def _differ(shapes: Integers) -> bool:
     """Whether two of the shapes that are known differ."""
     known = shapes[shapes[:, 0] >= 0]
     return bool((known != known[:1]).any())
-
-
-def _one_group(masks: int) -> tuple[Integers, Integers]:
-    """The order and the bounds of masks that lie in one image."""
-    return np.arange(masks, dtype=np.int64), np.array([0, masks], np.int64)
-
-
-def _grouped(
-    first: Integers, second: Integers
-) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
-    """For both sides the order by group and the bounds of the groups that both have."""
-    shared = common(first, second)
-    sides = []
-    for groups in (first, second):
-        order = np.argsort(groups, kind="stable")
-        ordered = groups[order]
-        begins = np.searchsorted(ordered, shared, "left")
-        ends = np.searchsorted(ordered, shared, "right")
-        kept = order[ragged(begins, ends)]
-        sides.append((kept, np.concatenate([[0], np.cumsum(ends - begins)]).astype(np.int64)))
-    return sides[0], sides[1]
-
-
-def _turned(mask: Masks, order: Order) -> Masks:
-    """One mask with its pixels numbered in the other order, its box alone being drawn."""
-    height, width = (int(side) for side in mask.shapes[0])
-    if height < 0:
-        raise MaskError("The size of this mask's image is not known.", "Give its height and width.")
-    if not mask.areas[0]:
-        return Masks.empty(order, [(height, width)])
-    line_length = width if mask.order == "row" else height
-    other_length = height if mask.order == "row" else width
-    first_line, end_line, first, last = (int(side) for side in mask.extents[0])
-    lines, places = end_line - first_line, last - first
-    box = np.zeros(lines * places + 1, np.int8)
-    starts, stops = _split_at_lines(mask.starts, mask.stops, line_length)
-    line = starts // line_length
-    base = (line - first_line) * places - line * line_length - first
-    np.add.at(box, starts + base, 1)
-    np.add.at(box, stops + base, -1)
-    picture = np.cumsum(box[:-1], dtype=np.int8).reshape(lines, places)
-    edges = kernels.mask_edges(np.ascontiguousarray(picture.T).view(np.uint8), False)  # noqa: FBT003 - by row
-    starts, stops = _split_at_lines(edges[::2], edges[1::2], lines)
-    place = starts // lines
-    base = (place + first) * other_length + first_line - place * lines
-    return _merged_touching(order, starts + base, stops + base, mask.shapes)
-
-
-def _split_at_lines(starts: Integers, stops: Integers, line: int) -> tuple[Integers, Integers]:
-    """The runs cut wherever a line ends."""
-    first, last = starts // line, (stops - 1) // line
-    pieces = last - first + 1
-    owner = np.repeat(np.arange(len(starts)), pieces)
-    number = ragged(first, last + 1)
-    return np.maximum(starts[owner], number * line), np.minimum(stops[owner], (number + 1) * line)
-
-
-def _merged_touching(order: Order, starts: Integers, stops: Integers, shapes: Integers) -> Masks:
-    head = np.concatenate([[True], starts[1:] != stops[:-1]])
-    tail = np.concatenate([head[1:], [True]])
-    indptr = np.array([0, int(head.sum())], np.int64)
-    return Masks.from_runs(order, starts[head], stops[tail], indptr, shapes)
