@@ -50,6 +50,11 @@ def test_scoring_a_table_loads_numpy_alone(tmp_path: Path):
     assert loaded("score", "badlad", *tables(tmp_path)) & HEAVY == {"numpy"}
 
 
+def test_scoring_a_table_of_text_loads_what_reads_no_other_form(tmp_path: Path):
+    others = {"segjudge.codecs.coco", "segjudge.formats.table.row_groups", "segjudge.masks.turning"}
+    assert not modules("score", "badlad", *tables(tmp_path)) & others
+
+
 def test_a_score_without_a_list_of_images_loads_no_reader_of_one(tmp_path: Path):
     images = tmp_path / "images.csv"
     images.write_text("ImageId,Height,Width\np,2,3\n")

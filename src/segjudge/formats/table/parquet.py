@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from segjudge.errors import MissingExtra
 from segjudge.findings import Where
-from segjudge.formats.table.row_groups import written
 from segjudge.formats.table.text import not_utf8, rewritten_table
 
 if TYPE_CHECKING:
@@ -38,6 +37,8 @@ def open_parquet(
         import pyarrow.parquet as pq  # noqa: PLC0415
     except ImportError:
         raise MissingExtra("parquet", "Reading Parquet") from None
+    from segjudge.formats.table.row_groups import written  # noqa: PLC0415 - most tables are text
+
     try:
         file = pq.ParquetFile(path)
         names = list(file.schema_arrow.names)
