@@ -152,7 +152,9 @@ def runs_of(masks, line):
         stops += edges[1::2].tolist()
         counts.append(len(starts))
         boxes.append(
-            _plain._box(list(zip(edges[::2], edges[1::2], strict=True)), line) if len(edges) else (0,) * 4
+            _plain.tables._box(list(zip(edges[::2], edges[1::2], strict=True)), line)
+            if len(edges)
+            else (0,) * 4
         )
     areas = [sum(mask) for mask in masks]
     return tuple(np.array(column, np.int64) for column in (starts, stops, counts, boxes, areas))

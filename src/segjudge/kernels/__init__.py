@@ -1,7 +1,7 @@
 """The hot loops: integer arrays in, integer arrays out; compiled where the extension was built.
 
 `SEGJUDGE_KERNELS=plain` in the environment chooses the numpy twins; `COMPILED` says which are in use.
-What each function computes is told in `_plain.py`, `_detection_plain.py`, `_json_plain.py` and
+What each function computes is told in `_plain`, `_detection_plain.py`, `_json_plain.py` and
 `_precision_plain.py`. Each is loaded when it is first asked for: a pass over JSON begins before numpy has
 been loaded.
 """

@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The compiled kernels. `_plain.py` holds the same functions in numpy: read that one to know what is computed.
+"""The compiled kernels. `_plain` holds the same functions in numpy: read that one to know what is computed.
 
 Conventions: every public function checks the ranges it will index before it lets go of the GIL; the
 loops below those checks stay inside them. Pixels are numbered in 64 bits. There are no floats but in
