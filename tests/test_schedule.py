@@ -15,7 +15,8 @@ from segjudge.data import make
 from segjudge.models.recipes import RECIPES
 from segjudge.models.runs import Plan, Run
 from segjudge.models.schedule import average, dealt, epoch_ends, rate_at
-from segjudge.models.training import _asked_steps, train
+from segjudge.models.training import train
+from segjudge.models.training.trainer import _asked_steps
 from segjudge.models.validation import Validation
 
 # ------------------------------------------------------------------------------------------------ rate

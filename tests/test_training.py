@@ -161,7 +161,7 @@ def clock(monkeypatch):
 
     def runs(look, closing):
         monkeypatch.setattr(
-            "segjudge.models.training._Trainer._seconds",
+            "segjudge.models.training.trainer.Trainer._seconds",
             lambda self: 2.0 * (self.state.step - self.first_step),
         )
         monkeypatch.setattr("segjudge.models.validation.Validation.seconds", lambda _: (look, closing))
@@ -188,7 +188,7 @@ def test_minutes_become_steps_and_evenly_placed_epochs_that_fit_in_them(
 ):
     clock(look, closing)
     if not words:
-        monkeypatch.setattr("segjudge.models.training._TRIAL", 1.0)
+        monkeypatch.setattr("segjudge.models.training.trainer._TRIAL", 1.0)
     plan = dataclasses.replace(PLAN, steps=None, minutes=minutes, batch=1, epochs=len(ends) + bool(words))
     seen = []
     record = learn(emoji, tmp_path / "run", plan, report=seen.append)
@@ -266,7 +266,7 @@ def test_ctrl_c_before_anything_was_begun_does_not_say_that_something_is_kept(em
     def stop(*_arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("segjudge.models.training.initialise", stop)
+    monkeypatch.setattr("segjudge.models.training.trainer.initialise", stop)
     outcome = segjudge("train", "emoji", emoji, "-o", tmp_path / "run", *OPTIONS)
     assert outcome.status == 130
     assert outcome.err == f"Stopped before the first step; there is no {tmp_path / 'run'} yet.\n"

@@ -1,4 +1,4 @@
-"""Training: from a folder and a plan to a run, which can be stopped and gone on with at any step."""
+"""One run in the making: data, net, steps, epochs and the end."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import dataclasses
 import math
 import signal
 import time
-import zipfile
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,9 +23,8 @@ from segjudge.models.rules import class_ids_of
 from segjudge.models.runs import Plan, Run, library_versions
 from segjudge.models.samples import Samples
 from segjudge.models.schedule import WARM, average, dealt, epoch_ends, rate_at
+from segjudge.models.training.state import Progress, State, load_state, save_state
 from segjudge.models.validation import Validation
-from segjudge.models.whole import replacing
-from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,88 +37,14 @@ if TYPE_CHECKING:
     from segjudge.models.recipes import Recipe
     from segjudge.task import Task
 
-__all__ = ["Progress", "train"]
+__all__ = ["Trainer"]
 
 _TRIAL = 0.1  # share of the minutes after which they become steps; after as many steps as the rate rises in any case
 _WEIGHT_DECAY = 1e-2
 _CLIP = 5.0  # norm of a step's gradient
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Where training stands, for those who look on."""
-
-    step: int
-    steps: int | None  # None while --minutes has not become steps
-    loss: float
-    seconds: float  # since this process began to train
-    remaining: float | None  # seconds until the last step
-    epoch: dict[str, Any] | None = None  # the row of an epoch that has just ended
-    note: str = ""
-
-
-@dataclass(slots=True)
-class _State:
-    """What changes from step to step, beside the weights."""
-
-    step: int = 0
-    steps: int | None = None
-    epochs: int = 0  # that end by the last step; 0 while that is not known
-    counted: int = 0  # the step from which on epochs are dealt evenly
-    loss_sum: float = 0.0
-    loss_count: int = 0
-    best: float = -math.inf
-    rows: list[dict[str, Any]] = field(default_factory=list)
-
-
-def train(
-    task: Task,
-    data: Path,
-    folder: Path,
-    plan: Plan,
-    *,
-    resume: bool = False,
-    report: Callable[[Progress], None] | None = None,
-) -> dict[str, Any]:
-    """The record of a finished run: best epoch, tuned rules, and the metric on validation images.
-
-    The folder holds everything afterwards (see `Run`). Ctrl-C ends after the step at hand, with the state
-    saved; `resume` goes on from there, to the same weights on one thread. Raises UsageError for a folder
-    that holds another run, TrainingError when the loss is no number any more.
-    """
-    run = Run(folder)
-    if run.exists():
-        plan = _continued(run, plan, resume=resume)
-        if run.read().get("rules"):
-            return run.read()
-    elif resume and folder.exists() and any(folder.iterdir()):
-        raise UsageError(f"{folder} holds no run to go on with.", "Leave --resume out to begin one.")
-    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} is not an empty folder.", "Name one that does not exist yet.")
-    return _Trainer(task, data, run, plan, report or (lambda _: None)).run()
-
-
-def _continued(run: Run, plan: Plan, *, resume: bool) -> Plan:
-    begun = run.plan()
-    if not resume:
-        raise UsageError(f"{run.folder} holds a run already.", "Go on with --resume, or name another folder.")
-    changed = begun.differences(plan)
-    if changed:
-        options = [_option(name, getattr(begun, name)) for name in changed]
-        raise UsageError(
-            f"The run in {run.folder} was begun with another {', '.join(changed)}.",
-            f"Go on as it was begun, {', '.join(options)}; or begin another run.",
-        )
-    return replace(begun, threads=plan.threads, devices=plan.devices, workers=plan.workers)
-
-
-def _option(name: str, value: object) -> str:
-    if name == "task":
-        return f"for {value}"
-    return f"without --{name}" if value is None else f"with --{name} {value}"
-
-
-class _Trainer:
+class Trainer:
     """One run in the making."""
 
     def __init__(
@@ -132,7 +56,7 @@ class _Trainer:
         self.plan = plan
         self.report = report
         self.recipe = _changed(recipe_for(task.id), plan)
-        self.state = _State(steps=_asked_steps(plan, self.recipe))
+        self.state = State(steps=_asked_steps(plan, self.recipe))
         if self.state.steps is not None:
             self.state.epochs = min(plan.epochs, self.state.steps)
         self.fabric: Any = None
@@ -171,7 +95,8 @@ class _Trainer:
         mean = mean.to(fabric.device)
         parts = {"net": net, "mean": mean, "optimizer": optimizer}
         if self.run_folder.state.is_file():
-            self._load(parts)
+            self.state = load_state(self.run_folder.state, parts)
+            self._note(f"going on after step {self.state.step} of {self.state.steps or 'some'}")
         runner = TorchRunner(mean, stride_of(net), fabric.device)
         judge = Judge(self.task, self.recipe, self.data, self.run_folder.manifest)
         validation = Validation(self.task, self.recipe, self.run_folder, dataset, places, runner, judge)
@@ -350,8 +275,8 @@ class _Trainer:
             self._epoch(validation)
         if self.state.steps is None:
             self._count_steps(validation)
-        if ended or self.stopping:
-            self._save(self.fabric, parts)
+        if (ended or self.stopping) and self.fabric.is_global_zero:
+            save_state(self.run_folder.state, self.state, parts)
         if self.stopping:
             raise KeyboardInterrupt
 
@@ -375,32 +300,6 @@ class _Trainer:
             validation.keep()
         self.run_folder.write_metrics(state.rows)
         self.report(Progress(state.step, state.steps, row["loss"], self._seconds(), self._remaining(), row))
-
-    def _save(self, fabric: Any, parts: dict[str, Any]) -> None:  # noqa: ANN401
-        import torch  # noqa: PLC0415
-
-        if not fabric.is_global_zero:
-            return
-        whole = {name: part.state_dict() for name, part in parts.items()}
-        whole["state"] = dataclasses.asdict(self.state)
-        with replacing(self.run_folder.state) as partial, partial.open("wb") as file:
-            torch.save(whole, file)
-
-    def _load(self, parts: dict[str, Any]) -> None:
-        import torch  # noqa: PLC0415
-
-        if not zipfile.is_zipfile(
-            self.run_folder.state
-        ):  # what torch makes of anything else is anyone's guess
-            raise UsageError(
-                f"{self.run_folder.state} cannot be read: it was changed or cut.",
-                "Delete it, and --resume begins at the first step; or begin another run.",
-            )
-        whole = torch.load(self.run_folder.state, map_location="cpu", weights_only=True)
-        for name, part in parts.items():
-            part.load_state_dict(whole[name])
-        self.state = replace(self.state, **whole["state"])
-        self._note(f"going on after step {self.state.step} of {self.state.steps or 'some'}")
 
     def _finish(self, validation: Validation) -> None:
         """Tune and judge once more, and write it all down."""
