@@ -9,8 +9,9 @@ from pathlib import Path
 
 __all__ = ["refused"]
 
-#: What only writing meets: no space, no quota, a read-only disk, a file too large, one that is there already.
-_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EEXIST)
+#: What only writing meets: no space, no quota, a read-only disk, a file too large, one that is there already,
+#: a pipe that nobody reads.
+_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EEXIST, errno.EPIPE)
 _PARTIAL = re.compile(r"\.(.+?)(?:\.\d+)?\.(?:part|predicting)")  # what a file is called until it is whole
 
 

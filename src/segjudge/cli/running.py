@@ -9,13 +9,13 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from segjudge.errors import SegjudgeError, SubmissionError
+from segjudge.errors import SegjudgeError, SubmissionError, UsageError
 from segjudge.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["INTERRUPTED", "Output", "fail", "finish"]
+__all__ = ["INTERRUPTED", "Output", "fail", "finish", "say", "unread", "whoever_reads"]
 
 INTERRUPTED = 130
 _INTERNAL = 3
@@ -79,14 +79,50 @@ class Output:
 
 
 def finish(status: int) -> NoReturn:
-    """Leave with a status."""
-    sys.stdout.flush()
+    """Leave with a status, whether or not somebody still reads what was written."""
+    with whoever_reads():
+        sys.stdout.flush()
     raise SystemExit(status)
 
 
 def fail(error: SegjudgeError, output: Output) -> NoReturn:
     """Say what went wrong, and leave with its status."""
     if output.as_json and not isinstance(error, SubmissionError):
-        output.object({"error": {"kind": error.kind, "message": error.message, "advice": error.advice}})
-    sys.stderr.write(f"segjudge: {error}\n")
+        with whoever_reads():
+            output.object({"error": {"kind": error.kind, "message": error.message, "advice": error.advice}})
+    say(str(error))
     finish(error.exit_status)
+
+
+def say(words: str) -> None:
+    """Write a last word to standard error, whether or not somebody reads it."""
+    with whoever_reads():
+        sys.stderr.write(f"segjudge: {words}\n")
+
+
+@contextmanager
+def whoever_reads() -> Iterator[None]:
+    """What is written goes nowhere if its reader has gone: the status says what there is to say."""
+    try:
+        yield
+    except BrokenPipeError:
+        from segjudge.cli.hushing import hush  # noqa: PLC0415 - behind `| head`
+
+        hush()
+
+
+@contextmanager
+def unread() -> Iterator[None]:
+    """Leave well and in silence once nobody reads the output any more, as behind `| head`.
+
+    Any other pipe that breaks, such as one to write to, raises UsageError.
+    """
+    try:
+        yield
+    except BrokenPipeError as error:
+        from segjudge.cli.failing import refused  # noqa: PLC0415 - for the unlucky
+        from segjudge.cli.hushing import hush  # noqa: PLC0415
+
+        if not hush():
+            raise UsageError(refused(error)) from error
+        raise SystemExit(0) from None
