@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = [sys.executable, "-m", "segjudge"]
 #: Where output waits in a buffer, as it does for most people: what is not flushed is lost.
 BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
@@ -48,9 +50,47 @@ def test_temporary_files_go_although_the_process_leaves_at_once(tmp_path: Path):
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
-def test_a_reader_that_has_gone_leaves_nothing_to_say():
-    with subprocess.Popen(
-        [*PROGRAM, "show", "coco"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        process.stdout.close()
-        assert process.stderr.read() == b""
+ENVIRONMENTS = pytest.mark.parametrize(
+    "env", [BUFFERED, {**BUFFERED, "PYTHONUNBUFFERED": "1"}], ids=["buffered", "at once"]
+)
+
+
+def unread(*words, streams=("stdout",), env=BUFFERED):
+    """The status, and what the stream says that is still read, of a command whose reader has gone."""
+    near, far = os.pipe()
+    os.close(near)
+    given = {name: far if name in streams else subprocess.PIPE for name in ("stdout", "stderr")}
+    with subprocess.Popen([*PROGRAM, *words], **given, env=env, text=True) as process:
+        os.close(far)
+        out, err = process.communicate()
+    return process.returncode, out if "stdout" not in streams else err
+
+
+@ENVIRONMENTS
+@pytest.mark.parametrize("words", ["show coco", "tasks --json", "--help", "score --help", "--version"])
+def test_a_reader_that_has_gone_leaves_nothing_to_say(words, env):
+    assert unread(*words.split(), env=env) == (0, "")
+
+
+@ENVIRONMENTS
+@pytest.mark.parametrize("words", ["show no-such-task --json", "no-such-verb --json"])
+def test_what_is_at_fault_keeps_its_status_although_nobody_reads_on(words, env):
+    status, err = unread(*words.split(), env=env)
+    assert (status, "no-such" in err) == (2, True)
+    status, out = unread(*words.split(), env=env, streams=("stderr",))
+    assert (status, "no-such" in out) == (2, True)
+    assert unread(*words.split(), env=env, streams=("stdout", "stderr")) == (2, None)
+
+
+def test_another_pipe_that_breaks_is_told():
+    code = """
+import sys
+from unittest import mock
+sys.argv = ["segjudge", "show", "coco"]
+from segjudge.cli import judging, program
+with mock.patch.object(judging.printing, "task", side_effect=BrokenPipeError(32, "Broken pipe")):
+    program()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "segjudge: A file cannot be written: Broken pipe.\n"

@@ -9,11 +9,11 @@ import importlib
 import os
 import sys
 import threading
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
-from segjudge.cli.running import INTERRUPTED, Output, fail, finish
+from segjudge.cli.running import INTERRUPTED, Output, fail, finish, say, unread, whoever_reads
 from segjudge.errors import SegjudgeError, UsageError
 
 __all__ = ["app", "main", "program"]
@@ -50,6 +50,14 @@ class _Group(click.Group):
         module = importlib.import_module(f"segjudge.cli.{_VERBS[cmd_name]}")
         verb: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return verb
+
+    def make_context(self, *args: Any, **options: Any) -> click.Context:  # noqa: ANN401 - click's arguments
+        with unread():  # --help and --version
+            return super().make_context(*args, **options)
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - what a verb returns
+        with unread():
+            return super().invoke(ctx)
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -94,11 +102,8 @@ def main() -> None:
     except SegjudgeError as error:
         fail(error, output)
     except (click.Abort, KeyboardInterrupt):
-        sys.stderr.write("segjudge: interrupted.\n")
+        say("interrupted.")
         finish(INTERRUPTED)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        finish(0)
     except OSError as error:
         from segjudge.cli.failing import refused  # noqa: PLC0415 - for the unlucky
 
@@ -112,8 +117,10 @@ def main() -> None:
 def _misused(error: click.ClickException, output: Output) -> NoReturn:
     if output.as_json:
         message = error.format_message()
-        output.object({"error": {"kind": "usage", "message": message, "advice": "See segjudge --help."}})
-    error.show(sys.stderr)
+        with whoever_reads():
+            output.object({"error": {"kind": "usage", "message": message, "advice": "See segjudge --help."}})
+    with whoever_reads():
+        error.show(sys.stderr)
     finish(UsageError.exit_status)
 
 
