@@ -8,22 +8,24 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
-from segjudge.errors import (
-    ClusterError,
-    MaskError,
-    MissingExtra,
-    SegjudgeError,
-    SubmissionError,
-    TaskError,
-    TruthError,
-    UsageError,
-)
+TYPE_CHECKING = False  # as typing has it, which takes longer to load than all else here
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from segjudge.codecs import CocoRle, Rle
     from segjudge.encoding import SubmissionWriter, write_submission
+    from segjudge.errors import (
+        ClusterError,
+        MaskError,
+        MissingExtra,
+        SegjudgeError,
+        SubmissionError,
+        TaskError,
+        TruthError,
+        UsageError,
+    )
     from segjudge.findings import Diagnosis, Finding
     from segjudge.images import Images
     from segjudge.instances import Instances
@@ -69,22 +71,30 @@ __all__ = [
     "write_submission",
 ]
 
-# Where each name lives that is not loaded at once: `segjudge --help` needs no numpy.
+# Where each name lives; none is loaded at once: `segjudge --help` needs no numpy.
 _LAZY = {
+    "ClusterError": "errors",
     "CocoRle": "codecs",
     "Diagnosis": "findings",
     "Evaluator": "streaming",
     "Finding": "findings",
     "Images": "images",
     "Instances": "instances",
+    "MaskError": "errors",
     "Masks": "masks",
+    "MissingExtra": "errors",
     "Overlaps": "masks",
     "Result": "result",
     "Rle": "codecs",
+    "SegjudgeError": "errors",
     "Submission": "loading",
+    "SubmissionError": "errors",
     "SubmissionWriter": "encoding",
     "Task": "task",
+    "TaskError": "errors",
     "Truth": "loading",
+    "TruthError": "errors",
+    "UsageError": "errors",
     "check": "scoring",
     "check_truth": "scoring",
     "load_task": "task",
