@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 PROGRAM = [sys.executable, "-m", "segjudge"]
 #: Where output waits in a buffer, as it does for most people: what is not flushed is lost.
 BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
@@ -94,3 +96,28 @@ with mock.patch.object(judging.printing, "task", side_effect=BrokenPipeError(32,
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "segjudge: A file cannot be written: Broken pipe.\n"
+
+
+INTERRUPTED = """
+import signal, sys
+
+class Impatient:
+    def find_spec(name, path, target=None):
+        if name == {name!r}:
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Impatient)
+sys.argv = ["segjudge", "show", "coco"]
+"""
+
+
+@pytest.mark.parametrize(
+    "name", ["segjudge.cli", "click", "segjudge.cli.judging", "segjudge.task", "tomllib"]
+)
+def test_ctrl_c_shows_no_traceback_while_modules_load(name):
+    module, function = tomllib.loads(PROJECT.read_text("utf-8"))["project"]["scripts"]["segjudge"].split(":")
+    script = f"from {module} import {function}\nsys.exit({function}())\n"
+    for start in (script, "import runpy\nrunpy.run_module('segjudge', run_name='__main__')"):
+        code = INTERRUPTED.format(name=name) + start
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr.lstrip()) == (130, "", "segjudge: interrupted.\n")

@@ -1,6 +1,27 @@
-"""`python -m segjudge` is the command `segjudge`."""
+"""The command `segjudge`, which `python -m segjudge` is, too."""
 
-from segjudge.cli import program
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False  # typing would take long enough to be interrupted
+
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+__all__ = ["program"]
+
+
+def program() -> NoReturn:
+    """The process's one work: who ends it while it still loads sees a sentence, as at any other time."""
+    try:
+        from segjudge.cli import program as run  # noqa: PLC0415 - takes a while, too
+
+        run()
+    except KeyboardInterrupt:
+        sys.stderr.write("segjudge: interrupted.\n")
+        raise SystemExit(130) from None
+
 
 if __name__ == "__main__":
     program()
