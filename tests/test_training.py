@@ -425,6 +425,47 @@ def test_a_prediction_that_was_broken_off_goes_on_and_writes_the_same(run, emoji
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.zip", "whole.zip"]
 
 
+def test_of_two_processes_that_predict_one_target_the_second_is_refused(run, emoji, tmp_path):
+    whole, target = tmp_path / "whole.zip", tmp_path / "it.zip"
+    words = ["predict", "emoji", run.folder, emoji, "-o", target, "--threads", "1", "--no-tta"]
+    seen = []
+
+    def meanwhile(done, _total):
+        if done == 5:
+            command = [sys.executable, "-m", "segjudge", *map(str, words)]
+            seen.append(subprocess.run(command, capture_output=True, text=True, check=False))
+
+    ask(run, emoji, whole)
+    assert ask(run, emoji, target, progress=meanwhile).kept == 0
+    (second,) = seen
+    assert (second.returncode, second.stdout) == (2, "")
+    assert second.stderr.startswith(f"segjudge: Another process is predicting {target} at this moment.")
+    assert target.read_bytes() == whole.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["it.zip", "whole.zip"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
+def test_a_process_that_was_killed_while_it_predicted_refuses_nobody(run, emoji, tmp_path):
+    code = """
+import os, signal, sys
+from pathlib import Path
+import segjudge as sj
+from segjudge.models.predicting import predict
+
+def kill(done, total):
+    if done == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+task = sj.load_task("emoji")
+predict(task, [Path(sys.argv[1])], Path(sys.argv[2]), Path(sys.argv[3]), threads=1, progress=kill)
+"""
+    target = tmp_path / "it.zip"
+    command = [sys.executable, "-c", code, run.folder, emoji, target]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert ask(run, emoji, target).kept == 5
+    assert [path.name for path in tmp_path.iterdir()] == ["it.zip"]
+
+
 def test_a_picture_that_changed_meanwhile_is_predicted_again(run, emoji, tmp_path):
     data, target = tmp_path / "data", tmp_path / "it.zip"
     shutil.copytree(emoji, data)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 import zipfile
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from segjudge.encoding import refuse_path, write_submission
 from segjudge.errors import UsageError
 from segjudge.images import Images
 from segjudge.loading import read_submission
+from segjudge.models.alone import alone, clear
 from segjudge.models.inference import outputs_of
 from segjudge.models.rules import Prediction, predicted
 from segjudge.models.trained import open_trained
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from segjudge.datasets import Dataset
     from segjudge.findings import Diagnosis
+    from segjudge.masks import Order
     from segjudge.models.trained import Trained
     from segjudge.task import Task
 
@@ -59,6 +60,7 @@ def predict(
     which pictures are wanted (those that count), else all are. What is done is kept beside the target until
     the end, so that a broken-off prediction goes on where it stopped. A file that is there already is
     replaced when the new one is whole and the check finds no error in it; until then it stays what it was.
+    Raises UsageError while another process predicts the same target.
     """
     refuse_path(task, target)
     models = [model for run in runs for model in open_trained(task, run, threads=threads)]
@@ -66,23 +68,23 @@ def predict(
     dataset = open_dataset(task, folder, need_truth=False)
     places = _wanted(dataset, images)
     turned = models[0].recipe.views if views is None else views
-    kept = _Kept(target, task, models, turned)
-    with write_submission(task, kept.submission) as out:
-        for number, place in enumerate(places):
-            mark = dataset.picture_mark(place)
-            one = kept.get(mark)
-            if one is None:
-                one = predict_place(task, models, dataset, place, views=turned)
-                kept.put(mark, one)
-            one.add_to(out, dataset.image_ids[place])
-            if progress is not None:
-                progress(number + 1, len(places))
-    ids = [dataset.image_ids[place] for place in places]
-    manifest = Images.of(ids, np.array([dataset.shape(place) for place in places], np.int64).reshape(-1, 2))
-    diagnosis = check(task, read_submission(task, kept.submission), images=manifest)
-    if diagnosis.ok:
-        kept.submission.replace(target)
-        kept.clear()
+    kept_in = target.with_name(f".{target.name}.predicting")
+    with alone(kept_in, target):
+        kept = _Kept(kept_in, target.name, _way(task, models, turned), task.order)
+        with write_submission(task, kept.submission) as out:
+            for number, place in enumerate(places):
+                mark = dataset.picture_mark(place)
+                one = kept.get(mark)
+                if one is None:
+                    one = predict_place(task, models, dataset, place, views=turned)
+                    kept.put(mark, one)
+                one.add_to(out, dataset.image_ids[place])
+                if progress is not None:
+                    progress(number + 1, len(places))
+        diagnosis = check(task, read_submission(task, kept.submission), images=_manifest(dataset, places))
+        if diagnosis.ok:
+            kept.submission.replace(target)
+            clear(kept_in)
     return Predicted(len(places), kept.found, diagnosis)
 
 
@@ -122,21 +124,29 @@ def _wanted(dataset: Dataset, images: Images | None) -> list[int]:
     return [there[image] for image in wanted]
 
 
-class _Kept:
-    """Predictions on disk, of this target, these models and this way of predicting."""
+def _manifest(dataset: Dataset, places: Sequence[int]) -> Images:
+    ids = [dataset.image_ids[place] for place in places]
+    return Images.of(ids, np.array([dataset.shape(place) for place in places], np.int64).reshape(-1, 2))
 
-    def __init__(self, target: Path, task: Task, models: Sequence[Trained], views: bool) -> None:  # noqa: FBT001
-        self._order = task.order
-        parts = [task.digest, str(views), *(f"{model.name} {model.digest} {model.rules}" for model in models)]
-        mark = hashlib.sha256("\n".join(parts).encode()).hexdigest()
-        self._folder = target.with_name(f".{target.name}.predicting")
+
+def _way(task: Task, models: Sequence[Trained], views: bool) -> str:  # noqa: FBT001
+    """A hash of all that decides a prediction beside the picture."""
+    parts = [task.digest, str(views), *(f"{model.name} {model.digest} {model.rules}" for model in models)]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+class _Kept:
+    """Predictions in a folder that one holds, all made in one way; those of another way are deleted."""
+
+    def __init__(self, folder: Path, name: str, way: str, order: Order) -> None:
+        self._order = order
+        self._folder = folder
         self.found = 0
-        self.submission = self._folder / target.name  # until it is whole and checked
-        stamp = self._folder / "mark"
-        if not stamp.is_file() or stamp.read_text("utf-8") != mark:
-            self.clear()
-            self._folder.mkdir()
-            stamp.write_text(mark, "utf-8")
+        self.submission = folder / name  # until it is whole and checked
+        stamp = folder / "mark"
+        if not stamp.is_file() or stamp.read_text("utf-8") != way:
+            clear(folder)
+            stamp.write_text(way, "utf-8")
 
     def get(self, mark: bytes) -> Prediction | None:
         """What was kept of an image; nothing where a system that went down left only a part."""
@@ -156,7 +166,3 @@ class _Kept:
 
     def _path(self, mark: bytes) -> Path:
         return self._folder / f"{mark.hex()}.npz"
-
-    def clear(self) -> None:
-        """Forget everything."""
-        shutil.rmtree(self._folder, ignore_errors=True)
