@@ -97,11 +97,43 @@ def emoji(tmp_path_factory):
 @pytest.mark.parametrize("task_id", RECIPES)
 def test_a_run_from_scratch_takes_longer_unless_one_says_how_long(task_id):
     recipe = RECIPES[task_id]
-    assert _asked_steps(Plan(task_id), recipe) == recipe.steps
-    assert _asked_steps(Plan(task_id, init="another/run"), recipe) == recipe.steps
-    assert _asked_steps(Plan(task_id, init="scratch"), recipe) == recipe.cold_steps >= 2 * recipe.steps
-    assert _asked_steps(Plan(task_id, init="scratch", steps=7), recipe) == 7
-    assert _asked_steps(Plan(task_id, init="scratch", minutes=1), recipe) is None
+    assert _asked_steps(Plan(task_id), recipe, learnt=True) == recipe.steps
+    assert _asked_steps(Plan(task_id), recipe, learnt=False) == recipe.cold_steps >= 2 * recipe.steps
+    assert _asked_steps(Plan(task_id, steps=7), recipe, learnt=False) == 7
+    assert _asked_steps(Plan(task_id, minutes=1), recipe, learnt=False) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "begin", "kind"),
+    [
+        ({}, "shipped weights", "steps"),
+        ({"init": "scratch"}, "random weights", "cold_steps"),
+        (
+            {"net": "basic-unet"},
+            "random weights, for those shipped are of another net; hence 4000 steps, as many as from scratch",
+            "cold_steps",
+        ),
+        ({"net": "basic-unet", "steps": 9}, "random weights, for those shipped are of another net", None),
+    ],
+)
+def test_weights_that_learnt_nothing_take_as_many_steps_as_scratch(options, begin, kind, emoji, tmp_path):
+    seen = []
+
+    def stop(progress):
+        seen.append(progress)
+        if progress.step:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(
+            sj.load_task("emoji"),
+            emoji,
+            tmp_path / "run",
+            Plan("emoji", batch=1, threads=1, folds=2, **options),
+            report=stop,
+        )
+    assert seen[0].note == begin
+    assert seen[-1].steps == (getattr(RECIPES["emoji"], kind) if kind else options["steps"])
 
 
 def learn(data, folder, scores, monkeypatch):

@@ -39,8 +39,8 @@ def test_weights_come_back_as_they_were(net, tmp_path):
 def test_weights_of_another_task_fit_but_for_the_last_layer(net, tmp_path):
     save_weights(net, tmp_path / "it.safetensors")
     cells = build_net("small", RECIPES["dsb-2018"], 6)
-    said = initialise(cells, str(tmp_path / "it.safetensors"), "dsb-2018")
-    assert "2 of" in said
+    said, learnt = initialise(cells, str(tmp_path / "it.safetensors"), "dsb-2018")
+    assert ("2 of" in said, learnt) == (True, True)
     assert (cells.state_dict()["unfold.weight"] == net.state_dict()["unfold.weight"]).all()
     with pytest.raises(UsageError, match="of another net"):
         load_weights(cells, tmp_path / "it.safetensors")

@@ -27,17 +27,18 @@ def builtin_weights(task_id: str) -> Path | None:
     return path if path.is_file() else None
 
 
-def initialise(net: nn.Module, init: str, task_id: str) -> str:
-    """Put weights into a net; what was done, in words for people.
+def initialise(net: nn.Module, init: str, task_id: str) -> tuple[str, bool]:
+    """What a net begins with, in words for people, and whether these are weights that learnt something.
 
-    `init` is `builtin`, `scratch`, a run's folder or a file of weights. Layers whose shapes differ, such as
-    the last one of another task, keep their random weights. Raises UsageError where nothing fits.
+    `init` is `builtin`, `scratch`, a run's folder or a file of weights; the weights are put into the net.
+    Layers whose shapes differ, such as the last one of another task, keep their random weights. Raises
+    UsageError where nothing fits.
     """
     if init == "scratch":
-        return "random weights"
+        return "random weights", False
     path = builtin_weights(task_id) if init == "builtin" else Path(init)
     if path is None:
-        return "random weights, for none are shipped for this task"
+        return "random weights, for none are shipped for this task", False
     if path.is_dir():
         path = path / "model.safetensors"
     if not path.is_file():
@@ -49,14 +50,16 @@ def initialise(net: nn.Module, init: str, task_id: str) -> str:
     fitting = {name: values for name, values in given.items() if values.shape == own[name].shape}
     if not fitting:
         if init == "builtin":
-            return "random weights, for those shipped are of another net"
+            return "random weights, for those shipped are of another net", False
         raise UsageError(
             f"The weights in {path} fit no layer of this net.", "Were they made with another --net?"
         )
     net.load_state_dict({name: values.to(own[name].dtype) for name, values in fitting.items()}, strict=False)
     left = len(own) - len(fitting)
     kind = "shipped weights" if init == "builtin" else f"the weights of {path}"
-    return kind if not left else f"{kind} ({left} of {len(own)} tensors do not fit and stay random)"
+    if left:
+        kind += f" ({left} of {len(own)} tensors do not fit and stay random)"
+    return kind, True
 
 
 def load_weights(net: nn.Module, path: Path) -> None:

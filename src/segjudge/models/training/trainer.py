@@ -56,9 +56,7 @@ class Trainer:
         self.plan = plan
         self.report = report
         self.recipe = _changed(recipe_for(task.id), plan)
-        self.state = State(steps=_asked_steps(plan, self.recipe))
-        if self.state.steps is not None:
-            self.state.epochs = min(plan.epochs, self.state.steps)
+        self.state = State()
         self.fabric: Any = None
         self.stopping = False
         self.begun = time.monotonic()
@@ -120,9 +118,14 @@ class Trainer:
         net = build_net(self.plan.net, self.recipe, outputs)
         if self.run_folder.state.is_file():
             return net, ""
-        words = initialise(net, self.plan.init, self.task.id)
-        if self.state.epochs < self.plan.epochs and self.state.steps is not None:
-            words += "\n" + _few_steps(self.plan.epochs, self.state.steps)
+        words, learnt = initialise(net, self.plan.init, self.task.id)
+        steps = self.state.steps = _asked_steps(self.plan, self.recipe, learnt=learnt)
+        if steps is not None:
+            self.state.epochs = min(self.plan.epochs, steps)
+            if self.plan.steps is None and not learnt and self.plan.init != "scratch":
+                words += f"; hence {steps} steps, as many as from scratch"
+            if steps < self.plan.epochs:
+                words += "\n" + _few_steps(self.plan.epochs, steps)
         return net, words
 
     def _open(self, fabric: Any) -> tuple[Dataset, list[int], list[int]]:  # noqa: ANN401 - lightning has no stubs
@@ -316,12 +319,13 @@ def _changed(recipe: Recipe, plan: Plan) -> Recipe:
     return replace(recipe, flips=(), zoom=1.0) if plan.overfit else recipe
 
 
-def _asked_steps(plan: Plan, recipe: Recipe) -> int | None:
+def _asked_steps(plan: Plan, recipe: Recipe, *, learnt: bool) -> int | None:
+    """How many steps there are, None where minutes decide; `learnt`: the weights were learnt before."""
     if plan.steps is not None:
         return plan.steps
     if plan.minutes is not None:
         return None
-    return recipe.cold_steps if plan.init == "scratch" else recipe.steps
+    return recipe.steps if learnt else recipe.cold_steps
 
 
 def _few_steps(epochs: int, steps: int) -> str:
