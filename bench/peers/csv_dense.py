@@ -6,17 +6,14 @@ Prints one JSON object: seconds (imports left out), score, and peak memory in by
 """
 
 import collections
-import json
-import resource
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 sys.path.append(str(Path(__file__).parents[1]))
-from csv_usual import STEPS
+from csv_usual import STEPS, main
 from peer_wad import CLASSES, IGNORED, average_precision
 
 
@@ -111,15 +108,5 @@ def match(sure, iou, lost, outcomes) -> None:
 TASKS = {"badlad": badlad, "dsb-2018": dsb, "wad-2018": wad}
 
 
-def main() -> None:
-    task, truth, submission = sys.argv[1:]
-    began, cpu_began = time.perf_counter(), time.process_time()
-    score = TASKS[task](truth, submission)
-    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu_began
-    unit = 1 if sys.platform == "darwin" else 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-    print(json.dumps({"seconds": [seconds], "cpu": [cpu], "score": score, "peak": peak}))
-
-
 if __name__ == "__main__":
-    main()
+    main(TASKS)

@@ -67,7 +67,7 @@ def dsb(truth_path: str, submission_path: str) -> float:
     return float(np.mean(scores))
 
 
-def wad(truth_path: str, submission_path: str) -> float:
+def wad(truth_path: str, submission_path: str) -> float | None:
     csv.field_size_limit(1 << 30)
     return peer_wad.score(truth_path, submission_path)[0]
 
@@ -75,14 +75,14 @@ def wad(truth_path: str, submission_path: str) -> float:
 TASKS = {"badlad": badlad, "dsb-2018": dsb, "wad-2018": wad}
 
 
-def main() -> None:
+def main(tasks=TASKS) -> None:
     task, truth, submission = sys.argv[1:]
     began, cpu_began = time.perf_counter(), time.process_time()
-    score = TASKS[task](truth, submission)
+    score = tasks[task](truth, submission)
     seconds, cpu = time.perf_counter() - began, time.process_time() - cpu_began
     unit = 1 if sys.platform == "darwin" else 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-    print(json.dumps({"seconds": [seconds], "cpu": [cpu], "score": float(score), "peak": peak}))
+    print(json.dumps({"seconds": [seconds], "cpu": [cpu], "score": score, "peak": peak}))
 
 
 if __name__ == "__main__":
