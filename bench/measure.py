@@ -18,6 +18,7 @@ from importlib import metadata, util
 from pathlib import Path
 
 from child import Cost, run, run_watched
+from machine import processor
 
 UNIT = """
 import sys, time
@@ -210,15 +211,6 @@ def surroundings(options) -> list[str]:
     files = f"{options.task}, {size / 1e6:.1f} MB in two files, repetitions: {options.repeats}"
     machine = f"{processor()}, {os.cpu_count()} CPUs, load {load} at the start"
     return [f"{files}. {'; '.join(versions)}. {machine}.", ""]
-
-
-def processor() -> str:
-    path = Path("/proc/cpuinfo")
-    if path.exists():
-        for line in path.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
 
 
 def worker_counts(text: str) -> list[int]:

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from importlib import metadata, util
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).parents[1]))
+from machine import processor
+
 PEERS = (
     "pycocotools",
     "faster-coco-eval",
@@ -109,15 +112,6 @@ def _others() -> float | None:
     user, nice, system, _, _, *interrupts = map(int, path.read_text().split("\n", 1)[0].split()[1:9])
     busy = (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
     return busy - sum(os.times()[:4])
-
-
-def processor() -> str:
-    path = Path("/proc/cpuinfo")
-    if path.exists():
-        for line in path.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
 
 
 def bandwidth(python: str) -> float:
