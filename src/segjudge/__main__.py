@@ -15,9 +15,13 @@ __all__ = ["program"]
 def program() -> NoReturn:
     """The process's one work: who ends it while it still loads sees a sentence, as at any other time."""
     try:
-        from segjudge.cli import program as run  # noqa: PLC0415 - takes a while, too
+        from segjudge.head_start import foreseen  # noqa: PLC0415 - takes a while, too
 
-        run()
+        ahead = foreseen(sys.argv[1:])
+
+        from segjudge.cli import program as run  # noqa: PLC0415 - takes much longer
+
+        run(ahead)
     except KeyboardInterrupt:
         sys.stderr.write("segjudge: interrupted.\n")
         raise SystemExit(130) from None

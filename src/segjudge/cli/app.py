@@ -9,12 +9,15 @@ import importlib
 import os
 import sys
 import threading
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from segjudge.cli.running import INTERRUPTED, Output, fail, finish, say, unread, whoever_reads
 from segjudge.errors import SegjudgeError, UsageError
+
+if TYPE_CHECKING:
+    from segjudge.head_start import HeadStart
 
 __all__ = ["app", "main", "program"]
 
@@ -69,7 +72,7 @@ def app() -> None:
     """
 
 
-def program() -> NoReturn:
+def program(ahead: HeadStart | None = None) -> NoReturn:
     """The process's one work: `main`, and then out at once.
 
     Taking numpy and all else down piece by piece would take as long as a small score does; the system
@@ -78,9 +81,11 @@ def program() -> NoReturn:
     gc.set_threshold(100_000)  # a short program makes many objects while it starts, and hardly any garbage
     status: str | int | None = None
     try:
-        main()
+        main(ahead)
     except SystemExit as leave:
         status = leave.code
+    if ahead is not None:
+        ahead.close()
     if isinstance(status, str) or threading.active_count() > 1:
         raise SystemExit(status)
     atexit._run_exitfuncs()  # noqa: SLF001 - CPython's own name for it, and there is no other
@@ -90,11 +95,14 @@ def program() -> NoReturn:
     os._exit(status or 0)
 
 
-def main() -> None:
-    """The verb that `sys.argv` names: every way out has its status, and no way shows a traceback."""
+def main(ahead: HeadStart | None = None) -> None:
+    """The verb that `sys.argv` names: every way out has its status, and no way shows a traceback.
+
+    A score takes over what has begun on its files.
+    """
     output = Output(as_json="--json" in sys.argv)
     try:
-        app(standalone_mode=False)
+        app(standalone_mode=False, obj=ahead)
     except click.exceptions.Exit as leave:
         finish(leave.exit_code)
     except click.ClickException as error:

@@ -23,8 +23,9 @@ from segjudge.cli.choices import (
     workers_option,
 )
 from segjudge.cli.running import Output, finish
-from segjudge.cli.working import begun, on_cluster, side_by_side, start
+from segjudge.cli.working import head_start, on_cluster, side_by_side
 from segjudge.errors import SegjudgeError, SubmissionError, UsageError
+from segjudge.head_start import Asked, HeadStart, crew_of
 
 __all__ = ["check", "check_truth", "doctor", "score", "show", "tasks"]
 
@@ -87,7 +88,7 @@ def check(
     """Say everything that is wrong with a submission, and how to mend it."""
     output = Output(as_json, quiet)
     one_stdin(truth, submission, manifest)
-    crew = start(workers)
+    crew = crew_of(workers)
 
     from segjudge.loading import read_submission, read_truth  # noqa: PLC0415
     from segjudge.scoring import accept_truth  # noqa: PLC0415
@@ -128,7 +129,7 @@ def check_truth(
     """Say every fault of the host's side: the truth and the list of images."""
     output = Output(as_json, quiet)
     one_stdin(truth, manifest)
-    crew = start(workers)
+    crew = crew_of(workers)
 
     from segjudge.loading import read_truth  # noqa: PLC0415
     from segjudge.scoring import check_truth as run  # noqa: PLC0415
@@ -158,7 +159,9 @@ def check_truth(
 @cluster_option
 @click.option("--fail-under", type=float, metavar="X", help="Exit with status 1 if the score is below X.")
 @common
+@click.pass_obj
 def score(
+    foreseen: HeadStart | None,
     *,
     task: str,
     truth: str,
@@ -178,8 +181,8 @@ def score(
     one_stdin(truth, submission, manifest)
     if fail_under is not None and math.isnan(fail_under):
         raise UsageError("--fail-under wants a number, and nan is none.")
-    with start(workers) as crew, ExitStack() as leaving:
-        *sides, opening = begun(leaving, crew, task, truth, submission)
+    with ExitStack() as leaving:
+        ahead = head_start(leaving, foreseen, Asked(task, truth, submission, workers))
 
         from segjudge.loading import read_submission, read_truth  # noqa: PLC0415
         from segjudge.scoring import score as run  # noqa: PLC0415
@@ -188,19 +191,19 @@ def score(
         loaded = load(task, settings)
         images = read_manifest(loaded, manifest)
         known, opened = side_by_side(
-            opening,
-            lambda: read_truth(loaded, truth, workers=opening, begun=sides[0]),
-            lambda: read_submission(loaded, submission, workers=opening, begun=sides[1]),
+            ahead.opening,
+            lambda: read_truth(loaded, truth, workers=ahead.opening, begun=ahead.truth),
+            lambda: read_submission(loaded, submission, workers=ahead.opening, begun=ahead.submission),
         )
-        if opening is not crew:
-            opening.rest()  # a process with threads has no doubles
+        if ahead.opening is not ahead.crew:
+            ahead.opening.rest()  # a process with threads has no doubles
         try:
             with output.progress("scoring") as progress:
                 result = run(
                     loaded, known, opened,
                     images=images, usage=usage,
                     by=[part.strip() for part in by.split(",") if part.strip()],
-                    workers=crew, cluster=client, progress=progress,
+                    workers=ahead.crew, cluster=client, progress=progress,
                 )  # fmt: skip
         except SubmissionError as error:
             printing.refused(loaded, error, output)

@@ -20,8 +20,8 @@ from segjudge.cli.choices import (
 )
 from segjudge.cli.learning import need_training
 from segjudge.cli.running import Output, finish
-from segjudge.cli.working import worker_count
 from segjudge.errors import SubmissionError, UsageError
+from segjudge.head_start import worker_count
 
 __all__ = ["convert", "decode", "demo", "encode", "make_data", "sample"]
 
