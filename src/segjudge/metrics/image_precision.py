@@ -44,7 +44,7 @@ class ImagePrecision:
 
     def tally(self, truths: Instances, predictions: Instances, images: Integers) -> ImagePrecisionTally:
         """Objects and hits of each image; masks without a pixel say that there is no object."""
-        truths, predictions = truths[truths.masks.areas > 0], predictions[predictions.masks.areas > 0]
+        truths, predictions = _filled(truths), _filled(predictions)
         groups = (
             predictions.image << 32 | predictions.class_ids,
             truths.image << 32 | truths.class_ids,
@@ -85,6 +85,12 @@ class ImagePrecision:
             by_threshold=by_threshold,
             by_image={(image, -1): means[image] for image in facts.images.tolist()} if "image" in by else {},
         )
+
+
+def _filled(instances: Instances) -> Instances:
+    """Those that have a pixel: mostly all of them, which then need no copy."""
+    filled = instances.masks.areas > 0
+    return instances if filled.all() else instances[filled]
 
 
 def _bit(bits: Bits, place: int) -> NDArray[np.int64]:
