@@ -2,16 +2,20 @@
 
 import gzip
 import hashlib
+import io
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from segjudge.doubles import Doubles
 from tests.coco_scenes import files, random_scene
+from tests.test_archive import FORMS
 
 pytestmark = pytest.mark.skipif(
     not (hasattr(os, "fork") and hasattr(os, "memfd_create")), reason="processes cannot be copied here"
@@ -348,9 +352,9 @@ Reader.run = changed
 """
 
 
-def spied(files, workers, deed="", verb="score"):
-    change = AT_EACH_CHUNK.format(deed=deed) if deed else ""
-    command = [verb, "wad-2018", *files, "--json", "--workers", str(workers)]
+def spied(files, workers, deed="", verb="score", task="wad-2018", change=""):
+    change = AT_EACH_CHUNK.format(deed=deed) if deed else change
+    command = [verb, task, *files, "--json", "--workers", str(workers)]
     return subprocess.run(
         [sys.executable, "-c", SPIED.format(change=change), *map(str, command)],
         capture_output=True, text=True, check=False, timeout=60,
@@ -385,6 +389,35 @@ def test_each_further_worker_of_the_command_is_a_double(large, workers, made):
 
 def test_checking_has_doubles_too(large):
     assert json.loads(spied([large[1]], 3, verb="check").stderr) == [2]
+
+
+MANY_CHUNKS = """
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+from segjudge import chunks
+chunks._MOST_IMAGES = 3
+"""
+
+
+@pytest.mark.parametrize("form", ["zip", "tar", "tar gz", "folder"])
+def test_each_double_reads_pictures_for_itself(tmp_path, form):
+    """An open file that a double has from its process stands at one place for both."""
+    rng = np.random.default_rng(5)
+    members, rows = {}, []
+    for number in range(90):
+        picture = io.BytesIO()
+        Image.fromarray(rng.integers(0, 2, (64, 64), np.uint8) * 255).save(picture, "png")
+        members[f"masks/s{number}.png"] = picture.getvalue()
+        rows.append(f"s{number},masks/s{number}.png\n")
+    sides = []
+    for name, column in (("truth", "Mask"), ("submission", "PredictedMask")):
+        table = f"SampleID,{column}\n{''.join(rows)}".encode()
+        sides.append(
+            FORMS[form](tmp_path / f"{name}.{form.replace(' ', '.')}", {**members, f"{name}.csv": table})
+        )
+    done = spied(sides, 3, task="emoji", change=MANY_CHUNKS)
+    assert json.loads(done.stderr)[-1] == 2
+    assert done.stdout == scored("emoji", *sides, 1)[1]
+    assert json.loads(done.stdout)["score"] == 1
 
 
 def test_doubles_that_die_in_the_middle_change_nothing(large):

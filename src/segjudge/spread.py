@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -39,7 +41,8 @@ def outcomes(reader: Reader, chunks: Sequence[Chunk], crew: Crew, *, processes: 
 
     if workers > 1 and crew.doubles:
         crew.rest()
-        doubles = Doubles.made([partial(_done, run, chunk) for chunk in chunks], workers - 1)
+        apart = _Apart(reader) if processes else reader
+        doubles = Doubles.made([partial(_done, apart, chunk) for chunk in chunks], workers - 1)
         if doubles is not None:
             yield from _shared(doubles, run, chunks)
             return
@@ -54,8 +57,25 @@ def outcomes(reader: Reader, chunks: Sequence[Chunk], crew: Crew, *, processes: 
         yield from in_order(pool, _run, chunks, _AHEAD * workers)
 
 
-def _done(run: Callable[[NDArray[np.int64], bool], Outcome], chunk: Chunk, _: Errand) -> Outcome:
-    return run(*chunk)
+class _Apart:
+    """A reader for doubles of files that are read from where one stands: each opens them for itself.
+
+    An open file that a double has from its process is one and the same, and stands at one place for both.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._process = os.getpid()
+
+    def run(self, places: NDArray[np.int64], *, scored: bool) -> Outcome:
+        if os.getpid() != self._process:
+            self._reader, self._process = pickle.loads(pickle.dumps(self._reader)), os.getpid()  # noqa: S301 - our own
+        return self._reader.run(places, scored=scored)
+
+
+def _done(reader: Reader | _Apart, chunk: Chunk, _: Errand) -> Outcome:
+    places, scored = chunk
+    return reader.run(places, scored=scored)
 
 
 def _shared(
