@@ -10,10 +10,10 @@ it is the program that a user would write, once, for a measurement from the shel
 import contextlib
 import io
 import json
-import resource
 import sys
-import time
 from pathlib import Path
+
+from timed import timed
 
 NAMES = ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl")
 
@@ -100,19 +100,10 @@ TOOLS = {
 
 def main() -> None:
     tool, truth, results, threads, repeats = sys.argv[1:]
-    seconds, cpu = [], []
     with contextlib.redirect_stdout(io.StringIO()):
-        run = TOOLS[tool](truth, results, int(threads))
-        for _ in range(max(int(repeats), 1)):
-            began, cpu_began = time.perf_counter(), time.process_time()
-            numbers = run()
-            seconds.append(time.perf_counter() - began)
-            cpu.append(time.process_time() - cpu_began)
+        numbers, cost = timed(TOOLS[tool](truth, results, int(threads)), int(repeats))
     numbers = [None if number is None or number == -1 else float(number) for number in numbers]
-    kept = slice(1 if len(seconds) > 1 else 0, None)
-    unit = 1 if sys.platform == "darwin" else 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-    print(json.dumps({"seconds": seconds[kept], "cpu": cpu[kept], "numbers": numbers, "peak": peak}))
+    print(json.dumps({"numbers": numbers} | cost))
 
 
 if __name__ == "__main__":
