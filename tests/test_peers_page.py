@@ -2,12 +2,15 @@
 
 import argparse
 import importlib.util
+import json
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 PEERS = Path(__file__).parents[1] / "bench" / "peers"
+DSB = PEERS.parents[1] / "examples" / "dsb-2018"
 MIB = 1 << 20
 
 
@@ -39,9 +42,9 @@ def coco(bench, folder, images, threads, *, boxes=True, **timings):
     return bench.Table(pair.title, pair, threads, found)
 
 
-def wad(bench, folder, images, timings):
+def wad(bench, folder, images, timings, kind="whole process"):
     pair = bench.workloads.Pair(f"WAD, {images} images", "wad-2018", *files(folder, images), images)
-    return bench.Table(pair.title, pair, 0, timings, kind="whole process")
+    return bench.Table(pair.title, pair, 0, timings, kind=kind)
 
 
 def files(folder, size=1):
@@ -132,6 +135,8 @@ def test_the_picture_shows_work_and_threads(bench, tmp_path):
         )
         for images in (9, 7)
     ]
+    inside = {"segjudge, 1 thread": two, "segjudge, 2 threads": two, "csv": timing(bench, 8)}
+    csv.insert(0, wad(bench, tmp_path, 9, inside, kind="in process"))
     shown = bench.figures.figures([double, large, bare, small, *csv])
     assert shown["work"] == {"segjudge": [(100, 0.1), (200, 0.2)], "pycocotools": [(100, 9.0), (200, 18.0)]}
     assert shown["threads"] == {"COCO, 200 images": {"segjudge": [(1, 0.2), (2, 0.15)]}}
@@ -143,3 +148,59 @@ def test_a_tool_that_ran_once_is_compared_by_medians(bench):
     own = bench.parts.Timing([[9.0], [1.0], [1.0]])
     assert timing(bench, 6.0).ratio_to(own) == 6
     assert bench.parts.Timing([[9.0], [3.0], [4.0]]).ratio_to(own) == 3
+
+
+def competition(bench, folder, monkeypatch, shell_score=0.5):
+    """The tables of two CSV files, where every process tells of fixed times."""
+
+    def run(command, threads, **_):
+        words = " ".join(command)
+        wall, answer = 2.0, {"score": shell_score}
+        for script, inside, outside in (("csv_segjudge.py", 1.0, 7.0), ("csv_wad.py", 8.0, 9.0)):
+            if script in words:
+                wall, answer = outside, {"score": 0.5, "seconds": [inside / threads], "cpu": [0.0], "peak": 1}
+        return measuring.child.Cost(0, wall / threads, 0.0, 1, json.dumps(answer), "")
+
+    measuring = sys.modules["measuring"]
+    monkeypatch.setattr(measuring, "run", run)
+    monkeypatch.setattr(bench.competitions, "seconds_to_read", lambda _: 0.1)
+    pair = bench.workloads.Pair("WAD, 7 images", "wad-2018", *files(folder), 7)
+    effort = bench.parts.Effort(rounds=2, repeats=2, seed=1, threads=(1, 2))
+    peers = bench.environment.Environment("python", {}, {})
+    return list(bench.competitions.tables(pair, None, effort, peers, usual_rounds=1))
+
+
+def test_like_stands_beside_like(bench, tmp_path, monkeypatch):
+    tables = competition(bench, tmp_path, monkeypatch)
+    seconds = {
+        table.kind: {name: timing.seconds for name, timing in table.timings.items()} for table in tables
+    }
+    usual = "csv and numpy.fromstring, pycocotools' IoU"
+    assert seconds == {
+        "in process": {"segjudge, 1 thread": 1.0, "segjudge, 2 threads": 0.5, usual: 8.0},
+        "whole process": {"segjudge, 1 thread": 2.0, "segjudge, 2 threads": 1.0, usual: 9.0},
+    }
+    assert [table.notes for table in tables] == [["The scores are equal."], []]
+
+
+def test_nothing_is_listed_where_one_kind_gives_another_score(bench, tmp_path, monkeypatch):
+    with pytest.raises(bench.BenchError, match="the scores differ"):
+        competition(bench, tmp_path, monkeypatch, shell_score=0.5 + 1e-8)
+
+
+def test_only_pipelines_that_need_pandas_import_it():
+    """Imports count in a whole process."""
+    assert "pandas" not in (PEERS / "csv_wad.py").read_text().partition('"""\n\n')[2]
+    assert "pandas" not in (PEERS.parent / "peer_wad.py").read_text()
+
+
+def test_segjudge_from_python_gives_the_score_of_the_shell():
+    files = [str(DSB / name) for name in ("truth.csv", "good.csv")]
+    from_python = [str(PEERS / "csv_segjudge.py"), "dsb-2018", *files, "1", "3"]
+    from_shell = ["-m", "segjudge", "score", "dsb-2018", *files, "--json"]
+    own, shell = (
+        json.loads(subprocess.run([sys.executable, *words], capture_output=True, check=True).stdout)
+        for words in (from_python, from_shell)
+    )
+    assert own["score"] == shell["score"]
+    assert len(own["seconds"]) == len(own["cpu"]) == 2  # the first of three is left out

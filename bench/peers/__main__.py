@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+import competitions
 import environment
 import figures
 import page
@@ -80,7 +81,7 @@ def tables_of(part: str, options, peers: environment.Environment, bandwidth: flo
 
     def tables(pair: workloads.Pair, *, rounds: int, with_notebook: bool = True) -> Iterable[Table]:
         sample = workloads.first_images(pair, work, notebook[pair.task]) if with_notebook else None
-        return parts.tables(pair, sample, effort, peers, usual_rounds=rounds)
+        return competitions.tables(pair, sample, effort, peers, usual_rounds=rounds)
 
     match part:
         case "coco":

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 sys.path.append(str(Path(__file__).parents[1]))
-from csv_usual import STEPS, main
-from peer_wad import CLASSES, IGNORED, average_precision
+from peer_wad import CLASSES, IGNORED, STEPS, average_precision
+from timed import main
 
 
 def to_mask(text: str, height: int, width: int, *, first: int, columns: bool):

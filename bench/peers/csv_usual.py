@@ -2,23 +2,14 @@
 
     python csv_usual.py TASK TRUTH.csv SUBMISSION.csv
 
-Prints one JSON object: seconds (imports left out), score, and peak memory in bytes. WAD's pipeline is
-bench/peer_wad.py, which reads with the `csv` module.
+Prints one JSON object: seconds (imports left out), score, and peak memory in bytes. WAD's pipeline, which
+needs no pandas, is csv_wad.py.
 """
-
-import csv
-import json
-import resource
-import sys
-import time
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from pycocotools import mask as coco
-
-sys.path.append(str(Path(__file__).parents[1]))
-import peer_wad
+from timed import main
 
 STEPS = range(10, 20)  # thresholds in twentieths
 
@@ -67,23 +58,8 @@ def dsb(truth_path: str, submission_path: str) -> float:
     return float(np.mean(scores))
 
 
-def wad(truth_path: str, submission_path: str) -> float | None:
-    csv.field_size_limit(1 << 30)
-    return peer_wad.score(truth_path, submission_path)[0]
-
-
-TASKS = {"badlad": badlad, "dsb-2018": dsb, "wad-2018": wad}
-
-
-def main(tasks=TASKS) -> None:
-    task, truth, submission = sys.argv[1:]
-    began, cpu_began = time.perf_counter(), time.process_time()
-    score = tasks[task](truth, submission)
-    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu_began
-    unit = 1 if sys.platform == "darwin" else 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-    print(json.dumps({"seconds": [seconds], "cpu": [cpu], "score": score, "peak": peak}))
+TASKS = {"badlad": badlad, "dsb-2018": dsb}
 
 
 if __name__ == "__main__":
-    main()
+    main(TASKS)

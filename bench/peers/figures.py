@@ -11,8 +11,8 @@ def figures(tables: Iterable[Table]) -> dict[str, dict]:
     """What plots.py draws; each of the three is empty where no line has two points.
 
     `work`: by tool, seconds by images, of COCO in process on one thread. `threads`: by title and fast tool,
-    seconds by threads, of the most images. `tables`: by title, for each competition's largest files,
-    segjudge's seconds by threads and those of the usual pipeline, which knows one.
+    seconds by threads, of the most images. `tables`: by title, for each competition's largest files, seconds
+    of whole processes: segjudge's by threads and those of the usual pipeline, which knows one.
     """
     tables = [table for table in tables if table.pair is not None and not table.pair.sample]
     coco = [
@@ -26,7 +26,7 @@ def figures(tables: Iterable[Table]) -> dict[str, dict]:
     return {
         "work": lines((table.pair.images, table) for table in coco if table.threads == 1),
         "threads": {f"COCO, {most:,} images": fast} if fast else {},
-        "tables": competitions(table for table in tables if table.pair.task != "coco"),
+        "tables": competitions(table for table in tables if table.kind == "whole process"),
     }
 
 
@@ -40,7 +40,7 @@ def lines(tables: Iterable[tuple[int, Table]]) -> dict[str, Points]:
 
 
 def competitions(tables: Iterable[Table]) -> dict[str, dict]:
-    """By title, each competition's largest files."""
+    """By title, the largest files of each competition."""
     largest: dict[str, Table] = {}
     for table in tables:
         task = table.pair.task

@@ -6,7 +6,7 @@ import os
 import random
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 
@@ -27,6 +27,11 @@ class Timing:
     rounds: list[list[float]] = field(default_factory=list)  # seconds of the repetitions of each round
     peak: int = 0  # bytes
     answer: dict = field(default_factory=dict)
+    processes: list[list[float]] = field(default_factory=list)  # the same from their start to their end
+
+    def whole(self) -> "Timing":
+        """The same runs as whole processes."""
+        return replace(self, rounds=self.processes)
 
     @property
     def seconds(self) -> float:
@@ -58,6 +63,7 @@ def by_turns(jobs: dict[str, Job], rounds: dict[str, int] | int, seed: int) -> d
             answer = jobs[name]()
             timing = timings[name]
             timing.rounds.append(answer["seconds"])
+            timing.processes.append(answer.get("process", []))
             timing.peak = max(timing.peak, answer.get("peak") or 0)
             timing.answer = answer
             say(f"  round {number + 1}, {name}: {median(answer['seconds']) * 1e3:,.1f} ms")
@@ -115,20 +121,25 @@ class Clock:
 
     cpu: bool = False
 
+    def of(self, cost: child.Cost) -> float:
+        """Seconds of a whole process."""
+        return cost.cpu if self.cpu else cost.wall
+
 
 clock = Clock()
 
 
 def answering(command: list[str], threads: int, *, own: bool) -> Job:
-    """A job that times itself and prints JSON with lists of `seconds` and `cpu`."""
+    """A job that times itself and prints JSON with lists of `seconds` and `cpu`; its `process` is timed, too."""
 
     def job() -> dict:
-        printed = run(command, threads, own=own).out
+        cost = run(command, threads, own=own)
         try:
-            answer = json.loads(printed)
+            answer = json.loads(cost.out)
         except ValueError as error:
-            raise BenchError(f"it printed {printed.strip()[-300:]!r}, no JSON") from error
-        return answer | {"seconds": answer["cpu"]} if clock.cpu else answer
+            raise BenchError(f"it printed {cost.out.strip()[-300:]!r}, no JSON") from error
+        seconds = answer["cpu"] if clock.cpu else answer["seconds"]
+        return answer | {"seconds": seconds, "process": [clock.of(cost)]}
 
     return job
 
@@ -138,7 +149,7 @@ def whole_process(command: list[str], threads: int, *, own: bool) -> Job:
 
     def job() -> dict:
         cost = run(command, threads, own=own)
-        return {"seconds": [cost.cpu if clock.cpu else cost.wall], "peak": cost.peak, "out": cost.out}
+        return {"seconds": [clock.of(cost)], "peak": cost.peak, "out": cost.out}
 
     return job
 

@@ -31,20 +31,23 @@ REDUCED = """**This run is reduced.** The full one is `{command}`.
 
 HOW = """## How to read this
 
-* **In process**: from the files on disk to the result, imports left out; reading and decoding are inside for
-  every tool, since some decode while they evaluate.
-* **From the shell**: the whole process, Python's start and all imports inside. The slowest tools are left out.
-* **Whole process**, for the competitions' CSV files, which no other tool reads: segjudge from its start to its
-  end, beside what people write themselves: the `csv` module or pandas, `numpy.fromstring` and pycocotools' IoU,
-  and on a few images a notebook with an array of the whole picture for each mask. These two know one thread, and
-  their imports are left out.
-* **n threads**: n CPUs that the process may run on, and n threads asked for. pycocotools knows one.
+* **In process**: from the files on disk to the result, imports left out for every tool; reading and decoding are
+  inside, since some decode while they evaluate. The first repetition in a process does not count, but where a
+  tool makes only one there: COCO's slowest two, and what people write themselves for CSV files.
+* **From the shell** (COCO's files) and **whole process** (CSV files): a program from its start to its end, Python's
+  start and all imports inside for every tool. COCO's slowest two are left out.
+* **CSV files**, the competitions', are read by no other tool. Beside segjudge stands what people write themselves:
+  the `csv` module or pandas, `numpy.fromstring` and pycocotools' IoU, and on a few images a notebook with an array
+  of the whole picture for each mask. These two know one thread, and each of their runs gives both times.
+* **n threads**: n CPUs that the tool may run on, and n threads asked for, which for segjudge means n workers. From
+  Python these are threads; from the shell and as whole process they are, on Linux, processes, copies of the first.
+  pycocotools knows one thread.
 * **Over segjudge**: the tool's time over segjudge's, the median of the rounds, or the ratio of the medians where
-  the tool ran once: 2.00 is half segjudge's speed, and what is **below 1** is faster than segjudge. The
+  a tool ran less often: 2.00 is half segjudge's speed, and what is **below 1** is faster than segjudge. The
   spread is the least and the most of all repetitions.
 * **The limit**: reading the same bytes by 1 MiB and counting newlines in them is the least that any program can
   do with text; above each table stands how many times as long segjudge takes.
-* **Peak MiB**: the largest resident set of the process.
+* **Peak MiB**: the largest resident set of a process, of the largest one where there are several.
 
 segjudge always checks what it reads, and hashes both files for the receipt of its score; that is inside, too.
 """

@@ -1,6 +1,5 @@
-"""What is measured: COCO's files, the competitions' tables, encoding, and one image's masks."""
+"""What is measured: COCO's files, encoding, and one image's masks; competitions.py has the CSV files."""
 
-import json
 import statistics
 import sys
 from collections.abc import Iterable
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import workloads
 from environment import OWN, Environment
-from measuring import BenchError, Job, Timing, answering, by_turns, clock, say, usable, whole_process
+from measuring import BenchError, Timing, answering, by_turns, clock, say, usable, whole_process
 from workloads import BENCH, Pair
 
 sys.path.append(str(BENCH))
@@ -37,7 +36,7 @@ class Table:
     kind: str = "in process"  # or from the shell, or whole process
 
     def own(self) -> list[tuple[int, Timing]]:
-        """segjudge's timings by threads, fewest first; a competition's table has several."""
+        """segjudge's timings by threads, fewest first; the tables of CSV files have several."""
         found = []
         for name, timing in self.timings.items():
             tool, _, threads = name.partition(", ")
@@ -91,7 +90,7 @@ def coco(pair: Pair, effort: Effort, peers: Environment, *, shell: bool = True) 
     apart = agreement({tool: answer["numbers"] for tool, answer in answers.items()}, pair.title)
     notes = [f"All twelve numbers agree to {apart:.0e}." if apart else "All twelve numbers are equal."]
     notes += [f"{tool} refuses these files ({reason})." for tool, reason in refused.items()]
-    unit, tables = _unit(pair), []
+    unit, tables = seconds_to_read(pair), []
     for threads in effort.threads:
         jobs, rounds = {}, {}
         for tool in working:
@@ -117,8 +116,8 @@ def coco(pair: Pair, effort: Effort, peers: Environment, *, shell: bool = True) 
     return tables
 
 
-def _unit(pair: Pair) -> float | None:
-    """Seconds that reading both files takes; nothing to set CPU seconds beside."""
+def seconds_to_read(pair: Pair) -> float | None:
+    """What reading both files takes; None where CPU seconds are measured, which have no such limit."""
     if clock.cpu:
         return None
     seconds = [measure.unit_seconds([str(pair.truth), str(pair.submission)]) for _ in range(6)]
@@ -139,50 +138,6 @@ def agreement(numbers: dict[str, list], title: str) -> float:
         if furthest > CLOSE:
             raise BenchError(f"{title}: {tool} and {first_tool} differ by {furthest}.")
     return furthest
-
-
-def score_of(answer: dict) -> float:
-    """The score in either side's answer."""
-    return json.loads(answer["out"])["score"] if "out" in answer else answer["score"]
-
-
-def tables(
-    pair: Pair, sample: Pair | None, effort: Effort, peers: Environment, *, usual_rounds: int
-) -> Iterable[Table]:
-    """A competition's two CSV files: segjudge beside what people use, and beside a notebook on a sample."""
-    say(pair.title)
-    own = {
-        f"segjudge, {threads} thread{'s' * (threads > 1)}": whole_process(
-            score_command(pair, threads), threads, own=True
-        )
-        for threads in effort.threads
-    }
-    usual_name = "csv and numpy.fromstring" if pair.task == "wad-2018" else "pandas and numpy.fromstring"
-    usual = f"{usual_name}, pycocotools' IoU"
-    command = [peers.python, "-W", "ignore", str(HERE / "csv_usual.py"), pair.task]
-    jobs: dict[str, Job] = dict(own)
-    jobs[usual] = answering([*command, str(pair.truth), str(pair.submission)], 1, own=False)
-    rounds = {name: usual_rounds if name == usual else effort.rounds * 2 for name in jobs}
-    timings = by_turns(jobs, rounds, effort.seed)
-    notes = [_same_score(timings, pair.title)]
-    yield Table(pair.title, pair, 0, timings, notes, _unit(pair), kind="whole process")
-    if sample is None:
-        return
-    command = [peers.python, "-W", "ignore", str(HERE / "csv_dense.py"), pair.task]
-    jobs = {"segjudge, 1 thread": whole_process(score_command(sample, 1), 1, own=True)}
-    name = "notebook with whole arrays"
-    jobs[name] = answering([*command, str(sample.truth), str(sample.submission)], 1, own=False)
-    timings = by_turns(jobs, {"segjudge, 1 thread": effort.rounds, name: 1}, effort.seed)
-    notes = [_same_score(timings, sample.title)]
-    yield Table(sample.title, sample, 0, timings, notes, kind="whole process")
-
-
-def _same_score(timings: dict[str, Timing], title: str) -> str:
-    scores = {name: score_of(timing.answer) for name, timing in timings.items()}
-    apart = max(scores.values()) - min(scores.values())
-    if apart > CLOSE:
-        raise BenchError(f"{title}: the scores differ: {scores}")
-    return f"The scores agree to {apart:.0e}." if apart else "The scores are equal."
 
 
 def masks(work: Path, effort: Effort, peers: Environment, bandwidth: float) -> Iterable[Table]:

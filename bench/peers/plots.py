@@ -75,7 +75,7 @@ def threads(axes, found: dict) -> list:
 
 
 def tables(axes, found: dict) -> list:
-    """segjudge on the competitions' files by threads, and the usual pipeline, which knows one thread."""
+    """segjudge on the competitions' files by threads, and the usual pipeline, which knows one; both whole."""
     ends, counts = [], set()
     for colour, (title, sides) in zip(TASK_COLOURS, found.items(), strict=False):
         at, seconds = zip(*sides["segjudge"], strict=True)
