@@ -6,6 +6,7 @@ import threading
 from concurrent.futures import CancelledError
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -230,3 +231,28 @@ def test_a_file_that_goes_the_careful_way_has_the_same_receipt(tmp_path):
     opened = sj.read_submission(task, path, begun=Begun(path))
     assert len(opened.source.image_ids) == 40
     assert opened.digest() == "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("block", "margin", "tail"), [(100, 10, 50), (1000, 1, 1), (64, 64, 4000), (7, 3, 0)]
+)
+@pytest.mark.parametrize("closed", [True, False])
+def test_records_longer_than_any_buffer_are_read_whole(tmp_path, monkeypatch, block, margin, tail, closed):
+    rng = np.random.default_rng(7)
+    lengths = rng.choice([1, 2, 30, 900, 20_000], 60)
+    rows = [" ".join(f"{2 * run + 1} 1" for run in range(length)) for length in lengths]
+    path = tmp_path / "t.csv"
+    text = "Id,Predicted,Height,Width\n" + "".join(f"{n}_0,{row},300,300\n" for n, row in enumerate(rows))
+    path.write_text(text if closed else text[:-1])
+    task = sj.load_task("badlad")
+    tables_read = []
+    for _ in range(2):
+        opened = sj.read_truth(task, path)
+        table = opened.source.table
+        found = [text[begin:end] for begin, end in zip(table.begins, table.ends, strict=True)]
+        tables_read.append((found, table.image_ids, table.rows.tolist(), opened.findings.diagnosis().totals))
+        monkeypatch.setattr(tables, "_BLOCK", block)
+        monkeypatch.setattr(tables, "_MARGIN", margin)
+        monkeypatch.setattr(tables, "_ROOM_FOR_TAIL", margin + 1 + tail)
+    assert tables_read[0][0] == rows
+    assert tables_read[0] == tables_read[1]

@@ -28,7 +28,7 @@ __all__ = ["Outcome", "Reader", "plan", "shared_pixels"]
 Integers = NDArray[np.int64]
 
 # Bytes of text, or what costs as much: smaller chunks cost more calls, larger ones more memory.
-_LEAST, _MOST = 1 << 18, 1 << 22
+_LEAST, _MOST = 1 << 18, 1 << 23
 _TURNS = 6  # chunks of each of several workers, at least, so that all end at nearly the same time
 _MOST_IMAGES = 512
 _PAIRWISE = 256  # masks of one image: more are swept, for pairs grow with the square

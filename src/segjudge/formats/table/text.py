@@ -40,8 +40,9 @@ __all__ = [
     "write_records",
 ]
 
-_BLOCK = 1 << 21
+_BLOCK = 1 << 22
 _MARGIN = 1 << 16  # read beyond a piece at once, for its last record mostly ends there
+_ROOM_FOR_TAIL = 1 << 20  # bytes behind a piece into which the rest of its last record is read
 _LONGEST_LINE = 1 << 28
 _BOM = b"\xef\xbb\xbf"
 _UNIT, _RECORD = 0x1F, 0x1E  # separators of rewritten tables: they occur in no text that people write
@@ -104,7 +105,7 @@ class TextTable:
 
     def _piece(self, begin: int, end: int, rooms: deque[bytearray]) -> _Piece:
         """The records that begin between these places of the file, the last one to its end."""
-        room = rooms.popleft() if rooms else bytearray(_BLOCK + _MARGIN + 1)
+        room = rooms.popleft() if rooms else bytearray(_BLOCK + _ROOM_FOR_TAIL)
         lead = int(begin > self.first)  # the byte before says whether a record begins at once
         nominal = lead + end - begin
         size = self.file.read_into(memoryview(room)[: nominal + _MARGIN], begin - lead)
@@ -112,15 +113,15 @@ class TextTable:
         start = room.find(mark, 0, min(nominal - 1, size)) + 1 if lead else 0
         if (lead and not start) or start >= size:
             return _Piece(room, own, self._block(b"", 0, 0, begin)[0])
-        data: bytearray | bytes = room
-        stop = room.find(mark, nominal - 1, size) + 1 if size > nominal else size
+        data = room
+        stop = data.find(mark, nominal - 1, size) + 1 if size > nominal else size
         step = _MARGIN
         while not stop and size - start <= _LONGEST_LINE:
-            step = min(4 * step, size)
-            more = self.file.read(step, begin - lead + size)
-            data = bytes(memoryview(data)[:size]) + more
-            size += len(more)
-            stop = data.find(mark, size - len(more)) + 1 if more else size
+            if size + step > len(data):  # a very long record: it gets a room of its own
+                data = data[:size] + bytearray(2 * size + step)
+            more = self.file.read_into(memoryview(data)[size : size + step], begin - lead + size)
+            stop = data.find(mark, size, size + more) + 1 if more else size
+            size, step = size + more, 4 * step
         endless = not stop
         if endless:  # what stands before that line is a table all the same
             stop = max(data.rfind(mark, start, nominal) + 1, start)
