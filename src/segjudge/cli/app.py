@@ -50,6 +50,9 @@ class _Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _VERBS:
             return None
+        if _VERBS[cmd_name] != "learning":
+            # No other verb multiplies matrices; numpy's threads for that take longer to start than all else.
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         module = importlib.import_module(f"segjudge.cli.{_VERBS[cmd_name]}")
         verb: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return verb
