@@ -14,7 +14,7 @@ FLAGS = [] if sys.platform == "win32" else ["-O3", "-ffp-contract=off", "-fno-in
 
 KERNELS = [
     Extension(f"segjudge.kernels.{name}", [f"src/segjudge/kernels/{name}.pyx"], extra_compile_args=FLAGS)
-    for name in ("_fast", "_detection", "_json", "_precision", "_segments")
+    for name in ("_detection", "_json", "_meeting", "_pictures", "_precision", "_segments", "_tables")
 ]
 
 extensions = cythonize(KERNELS, compiler_directives={"language_level": "3"})

@@ -1,6 +1,7 @@
 """The compiled kernels equal their numpy twins on everything, nonsense included."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,13 @@ from hypothesis import strategies as st
 from segjudge import kernels
 from segjudge.kernels import _plain
 
-_fast = pytest.importorskip("segjudge.kernels._fast", reason="the extension was not built here")
+MODULES = [
+    pytest.importorskip(f"segjudge.kernels.{name}", reason="the extension was not built here")
+    for name in ("_tables", "_meeting", "_pictures")
+]
+_compiled = SimpleNamespace(
+    **{name: vars(module)[name] for module in MODULES for name in _plain.__all__ if name in vars(module)}
+)
 
 CELL = st.one_of(
     st.text("0123456789 |:-\0", max_size=24),
@@ -53,7 +60,7 @@ def cells_of(texts):
 
 def both(name, *arguments):
     """The results of the two twins, each with scratch of its own."""
-    results = [getattr(twin, name)(*arguments) for twin in (_fast, _plain)]
+    results = [getattr(twin, name)(*arguments) for twin in (_compiled, _plain)]
     fast, plain = ([r] if isinstance(r, np.ndarray) else r for r in results)
     for one, other in zip(fast, plain, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -115,7 +122,7 @@ def test_parse_runs_twins(texts, origin, marks, pixels, line):
     text, begins, ends = cells_of(texts)
     shape = [np.full(len(texts), value, np.int64) for value in (pixels, line)]
     results = []
-    for twin in (_fast, _plain):
+    for twin in (_compiled, _plain):
         room = sum((len(cell) + 1) // 4 for cell in texts)
         starts, stops = np.full(room, -7, np.int64), np.full(room, -7, np.int64)
         parsed = twin.parse_runs(text, begins, ends, *shape, origin, between, after, starts, stops)
@@ -128,7 +135,7 @@ def test_parse_runs_twins(texts, origin, marks, pixels, line):
 def test_parse_runs_wants_scratch_for_the_text():
     text, begins, ends = cells_of(["1 2|"])
     none = np.zeros(0, np.int64)
-    for twin in (_fast, _plain):
+    for twin in (_compiled, _plain):
         with pytest.raises(ValueError, match="scratch"):
             twin.parse_runs(text, begins, ends, begins, begins, 0, 32, 124, none, none)
 
@@ -136,7 +143,7 @@ def test_parse_runs_wants_scratch_for_the_text():
 @pytest.mark.parametrize("name", ["equal_to_previous", "parse_integers", "parse_decimals"])
 @pytest.mark.parametrize(("begin", "end"), [(-1, 1), (2, 1), (0, 9)])
 def test_cells_outside_the_text_are_refused(name, begin, end):
-    for twin in (_fast, _plain):
+    for twin in (_compiled, _plain):
         with pytest.raises(ValueError, match="outside"):
             getattr(twin, name)(np.zeros(3, np.uint8), np.array([begin]), np.array([end]))
 
@@ -199,7 +206,7 @@ def test_greedy_hits_twins(pairs):
 def test_one_to_one_twins_and_is_largest(pairs):
     pairs = sorted(pairs, key=lambda pair: pair[0])
     p, t, bits = (np.array([pair[k] for pair in pairs], np.int64) for k in range(3))
-    results = [twin.one_to_one(p, t, bits.astype(np.uint64), 5, 5, 3) for twin in (_fast, _plain)]
+    results = [twin.one_to_one(p, t, bits.astype(np.uint64), 5, 5, 3) for twin in (_compiled, _plain)]
     for level in range(3):
         edges = {(a, b) for a, b, w in pairs if w >> level & 1}
         most = largest(edges)

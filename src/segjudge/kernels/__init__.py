@@ -90,7 +90,8 @@ __all__ = [
 ]
 
 #: The extension of each kernel, and its twin in numpy.
-_TABLES, _DETECTION = ("_fast", "_plain"), ("_detection", "_detection_plain")
+_TABLES, _MEETING, _PICTURES = ("_tables", "_plain"), ("_meeting", "_plain"), ("_pictures", "_plain")
+_DETECTION = ("_detection", "_detection_plain")
 _ENTRIES, _SEGMENTS = ("_json", "_json_plain"), ("_segments", "_json_plain")
 _PRECISION = ("_precision", "_precision_plain")
 _HOMES = {
@@ -99,13 +100,13 @@ _HOMES = {
     "detection_overlaps": _DETECTION,
     "equal_to_previous": _TABLES,
     "format_runs": _TABLES,
-    "greedy_hits": _TABLES,
+    "greedy_hits": _MEETING,
     "index_records": _TABLES,
-    "label_runs": _TABLES,
-    "mask_edges": _TABLES,
+    "label_runs": _PICTURES,
+    "mask_edges": _PICTURES,
     "match_detections": _DETECTION,
-    "one_to_one": _TABLES,
-    "overlap_pairs": _TABLES,
+    "one_to_one": _MEETING,
+    "overlap_pairs": _MEETING,
     "parse_decimals": _TABLES,
     "parse_integers": _TABLES,
     "parse_runs": _TABLES,
@@ -117,7 +118,7 @@ _HOMES = {
 #: True when the compiled kernels are in use: all of them, or none where a compiler failed at one.
 COMPILED: bool = os.environ.get("SEGJUDGE_KERNELS", "") != "plain" and all(
     find_spec(f"{__name__}.{compiled}")
-    for compiled, _ in (_TABLES, _DETECTION, _ENTRIES, _SEGMENTS, _PRECISION)
+    for compiled, _ in (_TABLES, _MEETING, _PICTURES, _DETECTION, _ENTRIES, _SEGMENTS, _PRECISION)
 )
 
 
