@@ -394,6 +394,25 @@ def test_checking_has_doubles_too(large):
     assert json.loads(spied([large[1]], 3, verb="check").stderr) == [2]
 
 
+def test_no_file_takes_the_place_of_a_stream_that_doubles_give_away(large):
+    command = [
+        sys.executable,
+        "-m",
+        "segjudge",
+        "check",
+        "wad-2018",
+        str(large[1]),
+        "--json",
+        "--workers",
+        "3",
+    ]
+    whole = subprocess.run(command, capture_output=True, check=True, timeout=60)
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, check=False, timeout=60, preexec_fn=lambda: os.close(0)
+    )
+    assert done.stdout == whole.stdout
+
+
 MANY_CHUNKS = """
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 from segjudge import chunks

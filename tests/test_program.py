@@ -42,6 +42,20 @@ program()
     assert done.stdout.endswith("\nthe end\n")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="streams are closed otherwise there")
+@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
+@pytest.mark.parametrize(("words", "status"), [("show coco --json", 0), ("show nothing --json", 2)])
+def test_a_stream_that_is_closed_from_the_start_takes_what_is_written(closed, words, status):
+    def close():
+        for number in closed:
+            os.close(number)
+
+    expected, done = run(*words.split()), run(*words.split(), preexec_fn=close)
+    assert done.returncode == expected.returncode == status
+    assert done.stdout == ("" if 1 in closed else expected.stdout)
+    assert done.stderr == ("" if 2 in closed else expected.stderr)
+
+
 def test_temporary_files_go_although_the_process_leaves_at_once(tmp_path: Path):
     truth = "Id,Predicted,Height,Width\np_0,1 2,2,3\n"
     (tmp_path / "submission.csv").write_text("Id,Predicted\np_0,1 2\n")
