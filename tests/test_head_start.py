@@ -104,3 +104,29 @@ def test_what_was_foreseen_is_taken_over_once(arguments, status, made):
     assert "Traceback" not in words
     if status == 0:
         assert out == ran("score", "wad-2018", TRUTH, GOOD, "--workers", "1")[1]
+
+
+INTERRUPTED = """
+import os, signal, sys
+class Impatient:
+    def find_spec(name, path, target=None):
+        if name == "segjudge.cli":
+            signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Impatient)
+from segjudge.__main__ import program
+try:
+    program()
+except SystemExit as leave:
+    print(leave.code)
+try:
+    os.waitpid(-1, 0)
+except ChildProcessError:
+    print("nobody left")
+"""
+
+
+@pytest.mark.skipif(not doubles.POSSIBLE, reason="no doubles here")
+def test_ctrl_c_while_modules_load_lets_go_of_whoever_has_begun():
+    command = [sys.executable, "-c", INTERRUPTED, "score", "wad-2018", TRUTH, GOOD, "--workers", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stdout.split("\n"), done.stderr) == (["130", "nobody left", ""], "segjudge: interrupted.\n")

@@ -16,6 +16,7 @@ __all__ = ["program"]
 def program() -> NoReturn:
     """The process's one work: who ends it while it still loads sees a sentence, as at any other time."""
     _open_streams()
+    ahead = None
     try:
         from segjudge.head_start import foreseen  # noqa: PLC0415 - takes a while, too
 
@@ -25,6 +26,8 @@ def program() -> NoReturn:
 
         run(ahead)
     except KeyboardInterrupt:
+        if ahead is not None:
+            ahead.close()
         sys.stderr.write("segjudge: interrupted.\n")
         raise SystemExit(130) from None
 
