@@ -286,10 +286,10 @@ def test_findings_of_a_pass_ahead_are_told_once_and_in_full(tmp_path):
     assert words == f"{len(whole['annotations']) - 1} True {receipt} ['missing-field']"
 
 
-def scored(task, truth, submission, workers):
+def scored(task, truth, submission, workers, **options):
     done = subprocess.run(
         [sys.executable, "-m", "segjudge", "score", task, truth, submission, "--json", "--workers", str(workers)],
-        capture_output=True, text=True, check=False, timeout=120,
+        capture_output=True, text=True, check=False, timeout=120, **options,
     )  # fmt: skip
     return done.returncode, done.stdout, done.stderr
 
@@ -323,6 +323,18 @@ def test_workers_change_no_sign_of_what_is_said_of_tables(tmp_path):
         again = json.loads(scored("wad-2018", truth, packed, workers)[1])
         assert again["receipt"]["submission"] == f"sha256:{hashlib.sha256(packed.read_bytes()).hexdigest()}"
         assert again["score"] == json.loads(expected[1])["score"]
+
+
+@pytest.mark.parametrize("task", ["wad-2018", "coco"])
+def test_standard_input_by_its_name_is_the_same_file_for_doubles(tmp_path, task):
+    truth, submission = Path("examples/wad-2018/truth.csv"), Path("examples/wad-2018/good.csv")
+    if task == "coco":
+        truth, submission = files(tmp_path, random_scene(5))
+    expected = scored(task, truth, submission, 1)
+    assert expected[0] == 0
+    for given, sides in ((submission, [truth, "/dev/stdin"]), (truth, ["/dev/stdin", submission])):
+        with given.open("rb") as stdin:
+            assert scored(task, *sides, 2, stdin=stdin) == expected
 
 
 SPIED = """

@@ -216,7 +216,7 @@ def _live(
     try:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         nowhere = os.open(os.devnull, os.O_RDWR)
-        for stream in range(3):  # whoever reads the sender's output must not have to wait for this process
+        for stream in 1, 2:  # whoever reads the sender's output must not have to wait for this process
             os.dup2(nowhere, stream)
         begin = 0
         while (number := listed.next()) is not None and not errand.stopped:
