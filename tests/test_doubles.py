@@ -56,6 +56,21 @@ print(sent.count, who, kept.data == b"ab" * 3_000_000, bytes(empty.data))
     assert said(code) == "1 copy True b''"
 
 
+def test_small_results_hold_no_file_open():
+    code = """
+import os
+from pickle import PickleBuffer
+from segjudge.doubles import Doubles
+works = [lambda errand: PickleBuffer(b"abc")] * 50
+sent = Doubles.made(works, 1)
+os.waitid(os.P_PID, sent._doubles[0].process, os.WEXITED | os.WNOWAIT)  # else it may not have begun
+files = len(os.listdir("/proc/self/fd"))
+results = [sent.result(number) for number in range(50)]
+print(len(os.listdir("/proc/self/fd")) - files, all(bytes(result) == b"abc" for result in results))
+"""
+    assert said(code) == "0 True"
+
+
 SHARED = """
 import os, sys, time
 from pathlib import Path

@@ -31,6 +31,7 @@ _LOOKS, _WHILE = 20, 0.0005  # how often to look for threads, and seconds betwee
 _NUMBER = 2  # bytes of a number on the list of work
 _MOST_WORKS = 16_000  # a pipe holds the list of so many, and of no more at once
 _PAGE = 4096  # what is left behind begins at multiples of this
+_MAPPED = 1 << 20  # bytes of a result that is not copied: each that is mapped holds a file open
 _WORD = array("q", [0, 0, 0])  # number of a work, and where its result begins and ends
 _WORD_SIZE = _WORD.itemsize * len(_WORD)
 
@@ -242,11 +243,16 @@ def _write(found: object, room: int, begin: int) -> int:
 
 
 def _read(room: int, begin: int, end: int) -> Any:  # noqa: ANN401 - whatever was found
-    """What `_write` has left behind; its buffers lie where they were written."""
+    """What `_write` has left behind; buffers of a large result lie where they were written."""
     import mmap  # noqa: PLC0415 - few processes have doubles
     import pickle  # noqa: PLC0415
 
-    whole = memoryview(mmap.mmap(room, end - begin, prot=mmap.PROT_READ, offset=begin))
+    size = end - begin
+    whole = memoryview(
+        os.pread(room, size, begin)
+        if size < _MAPPED
+        else mmap.mmap(room, size, prot=mmap.PROT_READ, offset=begin)
+    )
     count = whole[:8].cast("q")[0]
     at = 8 * (count + 1)
     parts = []
