@@ -71,6 +71,25 @@ print(len(os.listdir("/proc/self/fd")) - files, all(bytes(result) == b"abc" for 
     assert said(code) == "0 True"
 
 
+def test_large_results_lie_where_systems_with_large_pages_can_map_them():
+    code = """
+import mmap
+from pickle import PickleBuffer
+from segjudge.doubles import Doubles
+places = []
+class Mapped(mmap.mmap):
+    def __new__(cls, *words, **options):
+        places.append(options["offset"])
+        return super().__new__(cls, *words, **options)
+mmap.mmap = Mapped
+sent = Doubles.made([lambda errand: PickleBuffer(b"ab" * 600_000)] * 3, 1)
+while sent._talking:  # else it may not have begun
+    sent._listen(None)
+print([sent.result(number)[:2] == b"ab" for number in range(3)], {place % 65536 for place in places})
+"""
+    assert said(code) == "[True, True, True] {0}"
+
+
 SHARED = """
 import os, sys, time
 from pathlib import Path
