@@ -207,6 +207,20 @@ made.dismiss()
     assert said(code) == "True 3000"
 
 
+def test_files_with_high_numbers_are_heard_of():
+    code = """
+import os, resource
+from segjudge.doubles import Doubles
+resource.setrlimit(resource.RLIMIT_NOFILE, (2048, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1030)]
+sent = Doubles.made([lambda errand: 5], 1)
+while sent._talking:
+    sent._listen(None)
+print(sent.result(0))
+"""
+    assert said(code) == "5"
+
+
 def test_who_is_let_go_works_no_longer():
     code = """
 import os, time

@@ -156,12 +156,15 @@ class Doubles:
         return place in self._told or place in self._known
 
     def _listen(self, wait: float | None) -> None:
-        """Hear what doubles have done."""
+        """Hear what doubles have done; wait so many milliseconds at most, None for as long as it takes."""
         import select  # noqa: PLC0415 - few processes have doubles
 
         if not self._talking:
             return
-        ready, _, _ = select.select([double.line for double in self._talking], [], [], wait)
+        asked = select.poll()
+        for double in self._talking:
+            asked.register(double.line, select.POLLIN)
+        ready = {line for line, _ in asked.poll(wait)}
         for double in [double for double in self._talking if double.line in ready]:
             words = os.read(double.line, _WORD_SIZE)
             if len(words) < _WORD_SIZE:
