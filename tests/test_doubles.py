@@ -285,6 +285,61 @@ print(Doubles.made(work, 1).count)
     assert said(code).split() == ["None", "None", "None", "None", "1"]
 
 
+FILES = """
+import fcntl, os, resource
+from segjudge.doubles import Doubles
+work = [lambda errand: 1]
+def files():
+    return len(os.listdir("/proc/self/fd"))
+before = files()
+"""
+
+
+def test_those_who_cannot_be_made_leave_no_file_open():
+    code = """
+fork = os.fork
+def refused():
+    raise OSError("too many processes")
+def once():
+    os.fork = refused
+    return fork()
+os.fork = refused
+print(Doubles.made(work, 1), files() - before)
+os.fork = once
+sent = Doubles.made(work * 2, 2)
+print(sent.count)
+sent.dismiss()
+print(files() - before)
+"""
+    assert said(FILES + code).splitlines() == ["None 0", "1", "0"]
+
+
+def test_doubles_leave_files_for_the_work_of_the_process():
+    code = """
+def limit(number):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (number, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+limit(20)
+print(Doubles.made(work * 50, 50), files() - before)
+limit(100)
+count = Doubles.made(work * 50, 50).count
+print(1 < count < 50, files() + 20 < 100)
+"""
+    assert said(FILES + code).splitlines() == ["None 0", "True True"]
+
+
+def test_a_pipe_that_is_too_small_for_the_list_holds_nobody_up():
+    code = """
+pipe = os.pipe
+def small():
+    ends = pipe()
+    fcntl.fcntl(ends[1], 1031, 4096)  # its size, as for a user who has too many pipes
+    return ends
+os.pipe = small
+print(Doubles.made(work * 3000, 1), files() - before, Doubles.made(work * 1000, 1).count)
+"""
+    assert said(FILES + code) == "None 0 1"
+
+
 AHEAD = """
 import os, sys
 from pathlib import Path

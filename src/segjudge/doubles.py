@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from array import array
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from segjudge.records import dataclass
@@ -30,6 +32,7 @@ _THREADS = "/proc/self/task"  # holds a folder for each thread, whoever has star
 _LOOKS, _WHILE = 20, 0.0005  # how often to look for threads, and seconds between
 _NUMBER = 2  # bytes of a number on the list of work
 _MOST_WORKS = 16_000  # a pipe holds the list of so many, and of no more at once
+_FILES, _SPARE = 3, 32  # open at once for each double, and left to the process for its work
 _PAGE = 1 << 16  # what is left behind begins at multiples of this, the largest page of any Linux
 _MAPPED = 1 << 20  # bytes of a result that is not copied: each that is mapped holds a file open
 _WORD = array("q", [0, 0, 0])  # number of a work, and where its result begins and ends
@@ -95,24 +98,18 @@ class Doubles:
         """
         if not (can_be_made() and 0 < len(works) <= _MOST_WORKS):
             return None
-        sender, doubles, ends, listed = os.getpid(), list[_Double](), list[int](), None
-        try:
-            listed = _List.of(len(works))
-            for _ in range(min(most, len(works))):
-                room, (line, end) = os.memfd_create("segjudge"), os.pipe()
-                ends.append(end)
-                process = os.fork()
-                if process == 0:
-                    for other in ends[:-1]:
-                        os.close(other)
-                    _live(works, listed, room, end, Errand(sender))
-                doubles.append(_Double(process, room, line))
-        except OSError:  # too many files or processes: those who are there are enough, or nobody is
-            if not doubles:
-                return None
+        listed = _List.of(len(works))
+        if listed is None:
+            return None
+        doubles, ends = list[_Double](), list[int]()
+        with suppress(OSError):  # too many files or processes: those who are there are enough
+            for _ in range(min(most, len(works), listed.room_for_files() // _FILES)):
+                doubles.append(_sent(works, listed, ends))
         for end in ends:
             os.close(end)
-        return cls(doubles, listed) if doubles and listed is not None else None
+        if not doubles:
+            listed.close()
+        return cls(doubles, listed) if doubles else None
 
     def take(self) -> int | None:
         """The next work that nobody has begun with, which is the caller's from now on; None after the last."""
@@ -187,11 +184,25 @@ class _List:
         self._back = back
 
     @classmethod
-    def of(cls, count: int) -> Self:
-        out, back = os.pipe()
-        os.set_blocking(out, False)
-        os.write(back, array("H", range(count)).tobytes())
-        return cls(out, back)
+    def of(cls, count: int) -> Self | None:
+        """A list of so many; None where there is no pipe, or one too small: who has many gets small ones."""
+        numbers = array("H", range(count)).tobytes()
+        try:
+            made = cls(*os.pipe())
+        except OSError:
+            return None
+        with suppress(BlockingIOError):
+            os.set_blocking(made._out, False)
+            os.set_blocking(made._back, False)
+            if os.write(made._back, numbers) == len(numbers):
+                return made
+        made.close()
+        return None
+
+    def room_for_files(self) -> int:
+        """How many more files this process may open, less what it needs itself; pipes have the next numbers."""
+        most = os.sysconf("SC_OPEN_MAX")
+        return sys.maxsize if most < 0 else max(0, most - self._back - _SPARE)
 
     def next(self) -> int | None:
         return next(self._read(1), None)
@@ -211,6 +222,24 @@ class _List:
     def close(self) -> None:
         os.close(self._out)
         os.close(self._back)
+
+
+def _sent(works: Sequence[Callable[[Errand], Any]], listed: _List, ends: list[int]) -> _Double:
+    """One more, whose own end of its line joins those of the others; raises OSError where there can be none."""
+    sender = os.getpid()
+    with ExitStack() as undone:
+        undone.callback(os.close, room := os.memfd_create("segjudge"))
+        line, end = os.pipe()
+        undone.callback(os.close, line)
+        undone.callback(os.close, end)
+        process = os.fork()
+        if process == 0:
+            for other in ends:
+                os.close(other)
+            _live(works, listed, room, end, Errand(sender))
+        undone.pop_all()
+    ends.append(end)
+    return _Double(process, room, line)
 
 
 def _live(
