@@ -285,6 +285,28 @@ print(Doubles.made(work, 1).count)
     assert said(code).split() == ["None", "None", "None", "None", "1"]
 
 
+def test_a_double_that_is_interrupted_at_once_does_nothing_else():
+    code = """
+import os, signal
+from segjudge.doubles import Doubles
+fork = os.fork
+def interrupted():
+    process = fork()
+    if process == 0:
+        signal.raise_signal(signal.SIGINT)
+    return process
+os.fork = interrupted
+try:
+    sent = Doubles.made([lambda errand: 1], 1)
+except KeyboardInterrupt:
+    os.write(1, b"another")
+    os._exit(1)
+os.waitid(os.P_PID, sent._doubles[0].process, os.WEXITED | os.WNOWAIT)
+print("process", sent.result(0))
+"""
+    assert said(code) == "process None"
+
+
 FILES = """
 import fcntl, os, resource
 from segjudge.doubles import Doubles

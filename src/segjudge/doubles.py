@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from array import array
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from segjudge.records import dataclass
@@ -102,7 +102,10 @@ class Doubles:
         if listed is None:
             return None
         doubles, ends = list[_Double](), list[int]()
-        with suppress(OSError):  # too many files or processes: those who are there are enough
+        with (
+            _uninterrupted(),
+            suppress(OSError),
+        ):  # too many files or processes: those who are there are enough
             for _ in range(min(most, len(works), listed.room_for_files() // _FILES)):
                 doubles.append(_sent(works, listed, ends))
         for end in ends:
@@ -224,6 +227,16 @@ class _List:
         os.close(self._back)
 
 
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C comes later: a copy that met it would go on with all that its process does then."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _sent(works: Sequence[Callable[[Errand], Any]], listed: _List, ends: list[int]) -> _Double:
     """One more, whose own end of its line joins those of the others; raises OSError where there can be none."""
     sender = os.getpid()
@@ -248,6 +261,7 @@ def _live(
     """All that a double does."""
     try:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         nowhere = os.open(os.devnull, os.O_RDWR)
         for stream in 1, 2:  # whoever reads the sender's output must not have to wait for this process
             os.dup2(nowhere, stream)
