@@ -411,6 +411,26 @@ def test_findings_of_a_pass_ahead_are_told_once_and_in_full(tmp_path):
     assert words == f"{len(whole['annotations']) - 1} True {receipt} ['missing-field']"
 
 
+def test_a_double_has_no_temporary_files(tmp_path):
+    """They would stay where it is ended; masks that have to be rewritten need one."""
+    results = files(tmp_path, random_scene(3))[1]
+    results.write_text(results.read_text().replace('"counts": "', '"counts": "\\u0030'))
+    code = """
+import os, sys, tempfile
+from pathlib import Path
+from segjudge.doubles import Doubles
+from segjudge.formats.begun import Begun
+from segjudge.formats.coco.result_pass import pass_over_results
+tempfile.mkdtemp = lambda **_: os.kill(os.getpid(), 9)
+sent = Doubles.made([Begun.work(Path(sys.argv[1]), pass_over_results)], 1)
+while sent._talking:
+    sent._listen(None)
+print(sent.result(0))
+"""
+    receipt = hashlib.sha256(results.read_bytes()).hexdigest()
+    assert said(code, results) == f"_Ahead(receipt='{receipt}', passed=None)"
+
+
 def scored(task, truth, submission, workers, **options):
     done = subprocess.run(
         [sys.executable, "-m", "segjudge", "score", task, truth, submission, "--json", "--workers", str(workers)],

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from segjudge.crew import Crew
     from segjudge.doubles import Doubles, Errand
-    from segjudge.formats.opening import ByteFile
 
 __all__ = ["Begun", "Pass", "Passed"]
 
@@ -28,7 +27,6 @@ class Passed(Protocol):
     """What a pass brings home."""
 
     findings: Collector
-    rewritten: ByteFile | None  # a temporary file; None where all lies in the file itself
 
 
 Kind = TypeVar("Kind", bound=Passed)
@@ -36,6 +34,17 @@ Kind = TypeVar("Kind", bound=Passed)
 if TYPE_CHECKING:
     #: A pass over a plain file: its path and label, findings, temporary files, and the receipt if it is wanted.
     Pass = Callable[[Path, str, Collector, Workspace, Receipt | None], Kind | None]
+
+
+class _NotPlain(Exception):  # noqa: N818 - a signal, not a fault
+    """The pass needs a temporary file."""
+
+
+class _NoWorkspace(Workspace):
+    """None: a double may be ended at any time, and its temporary files would stay."""
+
+    def new_file(self) -> Path:
+        raise _NotPlain
 
 
 class _Ahead(NamedTuple):
@@ -110,13 +119,17 @@ class Begun:
 
 
 def _ahead(path: Path, passing: Pass[Any] | None, errand: Errand) -> _Ahead:
-    """What a double does. A file of which there is something to tell is passed over again by the sender."""
+    """What a double does.
+
+    A file of which there is something to tell, or from which masks are rewritten, is passed over again by
+    the sender.
+    """
     if passing is None:
         return _Ahead(sha256_of_mapped(path, errand))
-    begun = Begun(path)
-    receipt = Receipt(path)
+    findings, receipt = Collector(), Receipt(path)
     receipt.leave_to_reader(errand)
-    passed = passing(path, label_of(path), begun.findings, begun.workspace, receipt)
-    plain = passed is not None and passed.rewritten is None and not begun.findings.diagnosis().totals
-    begun.workspace.close()
-    return _Ahead(receipt.value(), passed if plain else None)
+    try:
+        passed = passing(path, label_of(path), findings, _NoWorkspace(), receipt)
+    except _NotPlain:
+        return _Ahead(sha256_of_mapped(path, errand))
+    return _Ahead(receipt.value(), None if findings.diagnosis().totals else passed)
