@@ -9,6 +9,7 @@ import pytest
 
 from segjudge import doubles
 from segjudge.head_start import Asked, foreseen
+from tests.coco_scenes import files, random_scene
 
 WAD = Path("examples/wad-2018")
 TRUTH, GOOD = str(WAD / "truth.csv"), str(WAD / "good.csv")
@@ -130,3 +131,25 @@ def test_ctrl_c_while_modules_load_lets_go_of_whoever_has_begun():
     command = [sys.executable, "-c", INTERRUPTED, "score", "wad-2018", TRUTH, GOOD, "--workers", "2"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert (done.stdout.split("\n"), done.stderr) == (["130", "nobody left", ""], "segjudge: interrupted.\n")
+
+
+def test_a_file_that_is_called_like_standard_input_is_not_taken_for_it(tmp_path):
+    truth, submission = files(tmp_path, random_scene(3))
+    (tmp_path / "-").write_text("[]")
+    command = [
+        sys.executable,
+        "-m",
+        "segjudge",
+        "score",
+        "coco",
+        str(truth),
+        "-",
+        "--json",
+        "--workers",
+    ]
+    one, two = (
+        subprocess.run([*command, workers], input=submission.read_bytes(), capture_output=True, check=False,
+                       timeout=60, cwd=tmp_path)
+        for workers in "12"
+    )  # fmt: skip
+    assert (two.returncode, two.stdout, two.stderr) == (0, one.stdout, b"")

@@ -67,7 +67,9 @@ class HeadStart:
         self._leaving = ExitStack()
         self.crew = self.opening = self._leaving.enter_context(crew_of(asked.workers))
         files = [Path(path) for path in (asked.truth, asked.submission)]
-        self.truth, self.submission = (Begun(path) if path.is_file() else None for path in files)
+        self.truth, self.submission = (
+            Begun(path) if str(path) != "-" and path.is_file() else None for path in files
+        )
         if self.crew.workers > 1:
             self._begin(files)
 
