@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,15 @@ def test_the_plainest_form_is_foreseen(options, workers, monkeypatch):
 def test_whatever_else_stands_there_waits(arguments, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
     assert began(arguments) is None
+
+
+def test_what_cannot_begin_is_left_to_the_command(monkeypatch):
+    def refuse(_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr(doubles.Doubles, "made", lambda *_: None)
+    assert began(["score", "wad-2018", TRUTH, GOOD, "--workers", "2"]) is None
 
 
 COUNTED = """

@@ -123,7 +123,7 @@ def foreseen(arguments: Sequence[str]) -> HeadStart | None:
         return None
     try:
         return HeadStart(Asked(task, truth, submission, workers))
-    except OSError:  # the command will find it, too, and knows how to tell
+    except (OSError, RuntimeError):  # of files and of threads: the command will find it, too, and tells
         return None
 
 
