@@ -98,6 +98,24 @@ def test_what_is_at_fault_keeps_its_status_although_nobody_reads_on(words, env):
     assert unread(*words.split(), env=env, streams=("stdout", "stderr")) == (2, None)
 
 
+@ENVIRONMENTS
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full disk here")
+@pytest.mark.parametrize(
+    "words", ["tasks", "show coco --json", "score wad-2018 {0}/truth.csv {0}/good.csv --json", "--help"]
+)
+def test_a_full_disk_is_told_and_shows_no_traceback(words, env):
+    command = [*PROGRAM, *words.format("examples/wad-2018").split()]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=env)
+        assert (done.returncode, done.stderr) == (
+            2,
+            "segjudge: A file cannot be written: No space left on device.\n",
+        )
+        assert subprocess.run(command, stdout=full, stderr=full, check=False, env=env).returncode == 2
+        done = subprocess.run([*PROGRAM, "show", "nothing"], stdout=full, stderr=full, check=False, env=env)
+        assert done.returncode == 2
+
+
 def test_another_pipe_that_breaks_is_told():
     code = """
 import sys

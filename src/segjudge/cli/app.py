@@ -85,6 +85,7 @@ def program(ahead: HeadStart | None = None) -> NoReturn:
     status: str | int | None = None
     try:
         main(ahead)
+        finish(0)
     except SystemExit as leave:
         status = leave.code
     if ahead is not None:
@@ -128,9 +129,9 @@ def main(ahead: HeadStart | None = None) -> None:
 def _misused(error: click.ClickException, output: Output) -> NoReturn:
     if output.as_json:
         message = error.format_message()
-        with whoever_reads():
+        with whoever_reads(sys.stdout):
             output.object({"error": {"kind": "usage", "message": message, "advice": "See segjudge --help."}})
-    with whoever_reads():
+    with whoever_reads(sys.stderr):
         error.show(sys.stderr)
     finish(UsageError.exit_status)
 

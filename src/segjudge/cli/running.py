@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from segjudge.errors import SegjudgeError, SubmissionError, UsageError
 from segjudge.records import dataclass
@@ -79,36 +79,50 @@ class Output:
 
 
 def finish(status: int) -> NoReturn:
-    """Leave with a status, whether or not somebody still reads what was written."""
-    with whoever_reads():
+    """Leave with a status, whether or not somebody still reads what was written.
+
+    Where it cannot be written, as to a full disk, people are told, and the status is that of a wrong command.
+    """
+    try:
         sys.stdout.flush()
+    except OSError as error:
+        from segjudge.cli.failing import refused  # noqa: PLC0415 - for the unlucky
+        from segjudge.cli.hushing import hush, mute  # noqa: PLC0415
+
+        if not (isinstance(error, BrokenPipeError) and hush()):
+            mute(sys.stdout)
+            say(refused(error))
+            status = UsageError.exit_status
     raise SystemExit(status)
 
 
 def fail(error: SegjudgeError, output: Output) -> NoReturn:
     """Say what went wrong, and leave with its status."""
-    if output.as_json and not isinstance(error, SubmissionError):
-        with whoever_reads():
-            output.object({"error": {"kind": error.kind, "message": error.message, "advice": error.advice}})
+    with whoever_reads(sys.stdout):
+        if output.as_json and not isinstance(error, SubmissionError):
+            told = {"kind": error.kind, "message": error.message, "advice": error.advice}
+            output.object({"error": told})
+        sys.stdout.flush()
     say(str(error))
     finish(error.exit_status)
 
 
 def say(words: str) -> None:
     """Write a last word to standard error, whether or not somebody reads it."""
-    with whoever_reads():
+    with whoever_reads(sys.stderr):
         sys.stderr.write(f"segjudge: {words}\n")
 
 
 @contextmanager
-def whoever_reads() -> Iterator[None]:
-    """What is written goes nowhere if its reader has gone: the status says what there is to say."""
+def whoever_reads(stream: IO[str]) -> Iterator[None]:
+    """Last words that go nowhere if their reader has gone or the disk is full: the status says it, too."""
     try:
         yield
-    except BrokenPipeError:
-        from segjudge.cli.hushing import hush  # noqa: PLC0415 - behind `| head`
+    except OSError as error:
+        from segjudge.cli.hushing import hush, mute  # noqa: PLC0415 - behind `| head`
 
-        hush()
+        if not (isinstance(error, BrokenPipeError) and hush()):
+            mute(stream)
 
 
 @contextmanager
