@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -261,6 +262,22 @@ os._exit(0)
     wait = "import sys, time, pathlib\nwhile not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.01)"
     said(wait, mark)
     assert mark.exists()
+
+
+def test_a_double_with_much_to_say_ends_with_its_sender():
+    code = """
+import os, sys, time
+from segjudge.doubles import Doubles
+Doubles.made([lambda errand: None] * 8000, 2)
+time.sleep(1)  # until nothing more fits into their lines
+os._exit(0)
+"""
+    near, far = os.pipe()  # open as long as one of them lives
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, pass_fds=[far])
+    os.close(far)
+    ready, _, _ = select.select([near], [], [], 20)
+    os.close(near)
+    assert ready
 
 
 def test_nobody_is_sent_where_a_copy_would_lack_threads():

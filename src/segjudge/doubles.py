@@ -102,10 +102,8 @@ class Doubles:
         if listed is None:
             return None
         doubles, ends = list[_Double](), list[int]()
-        with (
-            _uninterrupted(),
-            suppress(OSError),
-        ):  # too many files or processes: those who are there are enough
+        # Where there are too many files or processes, those who are there are enough.
+        with _uninterrupted(), suppress(OSError):
             for _ in range(min(most, len(works), listed.room_for_files() // _FILES)):
                 doubles.append(_sent(works, listed, ends))
         for end in ends:
@@ -247,7 +245,7 @@ def _sent(works: Sequence[Callable[[Errand], Any]], listed: _List, ends: list[in
         undone.callback(os.close, end)
         process = os.fork()
         if process == 0:
-            for other in ends:
+            for other in (*ends, line):  # who could hear a line himself would never find that nobody does
                 os.close(other)
             _live(works, listed, room, end, Errand(sender))
         undone.pop_all()
