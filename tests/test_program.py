@@ -1,12 +1,19 @@
 """`segjudge` as a process: it leaves at once, and with the status, the words and the files that it should."""
 
+import gzip
 import os
 import subprocess
 import sys
+import threading
 import tomllib
 from pathlib import Path
 
 import pytest
+
+import segjudge as sj
+from segjudge.errors import UsageError
+from segjudge.findings import Collector
+from segjudge.formats.opening import Workspace, plain_file
 
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 PROGRAM = [sys.executable, "-m", "segjudge"]
@@ -153,3 +160,33 @@ def test_ctrl_c_shows_no_traceback_while_modules_load(name):
         code = INTERRUPTED.format(name=name) + start
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout, done.stderr.lstrip()) == (130, "", "segjudge: interrupted.\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full disk here")
+def test_a_full_disk_is_not_the_archives_fault(tmp_path):
+    class Full(Workspace):
+        def new_file(self):
+            return Path("/dev/full")
+
+    packed, findings = tmp_path / "s.csv.gz", Collector()
+    packed.write_bytes(gzip.compress(b"ImageId\n" * 9))
+    with pytest.raises(UsageError, match="No space left") as told:
+        plain_file(packed, "s.csv.gz", findings, 1 << 20, Full())
+    assert "TMPDIR" in told.value.advice
+    assert not findings.diagnosis().totals
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_pipe_is_read_as_standard_input_is(tmp_path, pack):
+    sides = []
+    for name in ("truth.csv", "good.csv"):
+        pipe = tmp_path / name
+        os.mkfifo(pipe)
+        data = pack(Path(f"examples/wad-2018/{name}").read_bytes())
+        threading.Thread(target=pipe.write_bytes, args=(data,), daemon=True).start()
+        sides.append(pipe)
+    task = sj.load_task("wad-2018")
+    known, opened = sj.read_truth(task, sides[0]), sj.read_submission(task, sides[1])
+    assert known.label == "truth.csv"
+    assert round(sj.score(task, known, opened).score, 6) == 0.665347

@@ -22,6 +22,7 @@ from segjudge.records import dataclass
 if TYPE_CHECKING:
     import gzip
     from collections.abc import Callable, Iterator
+    from io import FileIO
 
     from segjudge.findings import Collector
 
@@ -207,23 +208,31 @@ def _read_into(fd: int, buffer: memoryview, offset: int) -> int:
 def existing(path: str | Path, workspace: Workspace) -> Path:
     """The path; raises UsageError if nothing is there.
 
-    Standard input and what a URL names (`s3://…`, `https://…`) are written to a temporary file.
+    Standard input, pipes and what a URL names (`s3://…`, `https://…`) are written to a temporary file.
     """
     if str(path) == "-":
-        import shutil  # noqa: PLC0415 - as above
-
-        spooled = workspace.new_file()
-        with spooled.open("wb") as out:
-            shutil.copyfileobj(sys.stdin.buffer, out, _BLOCK)
-        return spooled
+        return _spooled(sys.stdin.buffer, workspace)
     if is_url(path):
         return _fetched(str(path), workspace)
     found = Path(path)
+    if found.is_fifo():
+        with found.open("rb") as pipe:
+            return _spooled(pipe, workspace)
     if not found.exists():
         raise UsageError(
             f"There is no file or folder {str(path)!r}.", "Check the spelling and the folder you are in."
         )
     return found
+
+
+def _spooled(stream: IO[bytes], workspace: Workspace) -> Path:
+    """A temporary file with all that comes."""
+    import shutil  # noqa: PLC0415 - most files are read where they lie
+
+    spooled = workspace.new_file()
+    with spooled.open("wb") as out:
+        shutil.copyfileobj(stream, out, _BLOCK)
+    return spooled
 
 
 def label_of(path: str | Path) -> str:
@@ -333,7 +342,7 @@ def _unpack(
 ) -> Path | None:
     errors, target, total = findings.errors, workspace.new_file(), 0
     try:
-        with target.open("wb") as out:
+        with target.open("wb", buffering=0) as out:
             for block in blocks():
                 total += len(block)
                 if total > max_unpacked:
@@ -344,7 +353,7 @@ def _unpack(
                         "If it is meant to be that large, raise the limit: --set max_unpacked=BYTES.",
                     )
                     return None
-                out.write(block)
+                _write_whole(out, block)
     except NotImplementedError as error:
         findings.add(
             "bad-compression",
@@ -360,3 +369,16 @@ def _unpack(
             "Pack it again, without a password.",
         )
     return target if findings.errors == errors else None
+
+
+def _write_whole(out: FileIO, block: bytes) -> None:
+    """Write all of a block; raises UsageError where the disk takes no more: that is no fault of the archive."""
+    rest = memoryview(block)
+    try:
+        while rest:
+            rest = rest[out.write(rest) :]
+    except OSError as error:
+        raise UsageError(
+            f"The unpacked file cannot be written to {out.name!r}: {error.strerror}.",
+            "Make room, or name another folder for temporary files in the variable TMPDIR.",
+        ) from None
