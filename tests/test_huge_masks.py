@@ -128,6 +128,16 @@ def test_thresholds_are_exact_beyond_53_bits():
     assert parts.overlaps(whole).exceeds(odd).tolist() == [False, True]
 
 
+@pytest.mark.parametrize("pixels", [20 * 10**12, 1 << 53, 10**14, 6 * 10**17, 9 * 10**17])
+@pytest.mark.parametrize("threshold", [Fraction(1, 2), Fraction(19, 20), Fraction(123_457, 1_000_000)])
+def test_no_size_of_a_mask_makes_a_hit(pixels, threshold):
+    """Without the image's size a mask may claim to be of any: it is still not its truth of ten pixels."""
+    claimed, truth = WAD.decode([f"0 {pixels}|"]), WAD.decode(["5 10|"])
+    for least in (None, threshold):
+        assert not claimed.overlaps(truth, least=least).exceeds(threshold, strict=False).any()
+        assert claimed.overlaps(claimed, least=least).exceeds(threshold).tolist() == [True]
+
+
 def test_wad_files(tmp_path, small_memory):
     rows = [box(WAD, 0, 0, SIDE, 30_000), box(WAD, 0, 30_000, SIDE, 20_000)]
     size = f"{SIDE},{SIDE}"

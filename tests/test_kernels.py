@@ -183,6 +183,14 @@ def test_overlap_pairs_twins_and_dense(a, b, line, least):
     assert {(i, j, n) for i, j, n in expected if n * least[1] >= least[0] * union[i, j]} <= some
 
 
+@pytest.mark.parametrize("pixels", [(1 << 42) - 1, 1 << 42, 20 * 10**12, 1 << 53, 10**18])
+@pytest.mark.parametrize("least", [(1, 2), (123_457, 1_000_000), (999_983, 1_000_000), (1, 1)])
+def test_no_least_iou_leaves_out_a_mask_that_meets_itself(pixels, least):
+    runs = ([0], [pixels], [0, 1], [[0, 1, 0, pixels]], [pixels], [0], [0, 1])
+    side = tuple(np.array(column, np.int64) for column in runs)
+    assert both("overlap_pairs", *side, *side, *least).tolist() == [[0, 0, pixels]]
+
+
 @given(MASKS, st.data())
 def test_masks_meet_within_their_group_only(masks, data):
     group = np.array(data.draw(st.lists(st.integers(0, 2), min_size=len(masks), max_size=len(masks))))

@@ -15,6 +15,7 @@ from segjudge.kernels._growing cimport Pairs, add_pair
 from segjudge.kernels._runs cimport shared_pixels
 
 cdef int64_t SIDE = <int64_t> 1 << 31
+cdef int64_t SURE = <int64_t> 1 << 42  # pixels: below, two areas and a millionfold of both stay within 64 bits
 
 
 cdef int _check_masks(
@@ -98,7 +99,10 @@ def overlap_pairs(
                         most = _most_shared(box, &b_boxes[b, 0], a_areas[a], b_areas[b])
                         if (
                             most <= 0 or b_indptr[b] == b_indptr[b + 1]
-                            or denominator * most < numerator * (a_areas[a] + b_areas[b] - most)
+                            or (
+                                (a_areas[a] | b_areas[b]) < SURE
+                                and denominator * most < numerator * (a_areas[a] + b_areas[b] - most)
+                            )
                         ):
                             continue
                         shared = shared_pixels(

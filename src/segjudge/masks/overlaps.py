@@ -71,14 +71,18 @@ def exceeding_bits(
 ) -> NDArray[np.uint64]:
     """(K,) bit t is set where part/whole is greater than threshold t (not strict: at least it).
 
-    Decided as `denominator * part > numerator * whole` in 64 bits; the denominators of a task are at most
-    10^6, and images have fewer than 2^42 pixels, so nothing overflows.
+    Decided as `denominator * part > numerator * whole`. The denominators of a task are at most 10^6, and images
+    have fewer than 2^42 pixels, so 64 bits hold both sides. Where the size of an image is not known, a mask may
+    claim more: then Python's whole numbers decide.
 
     >>> from fractions import Fraction
     >>> exceeding_bits(np.array([9]), np.array([10]), [Fraction(1, 2), Fraction(9, 10)], strict=True).tolist()
     [1]
     """
     bits = np.zeros(len(part), np.uint64)
+    most = max(int(part.max(initial=0)), int(whole.max(initial=0)))
+    if most * max((threshold.denominator for threshold in thresholds), default=1) >= 1 << 63:
+        part, whole = part.astype(np.object_), whole.astype(np.object_)
     for place, threshold in enumerate(thresholds):
         left, right = part * threshold.denominator, whole * threshold.numerator
         passed = left > right if strict else left >= right

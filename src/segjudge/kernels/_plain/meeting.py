@@ -11,6 +11,7 @@ Integers = NDArray[np.int64]
 Bits = NDArray[np.uint64]
 
 _SIDE = 1 << 31
+_SURE = 1 << 42  # pixels: below, two areas and a millionfold of both stay within 64 bits
 
 
 # -------------------------------------------------------------------------------------------- overlaps
@@ -80,7 +81,8 @@ def overlap_pairs(
     """(K, 3): a mask of a, a mask of b, and the pixels that they share, for all pairs that share any.
 
     Masks meet within their group only: group g of a is `a_order[a_groups[g]:a_groups[g + 1]]`. A pair whose
-    areas and boxes alone keep its IoU below numerator/denominator is left out; others below it are not.
+    areas and boxes alone keep its IoU below numerator/denominator is left out; others below it are not,
+    nor is any pair with a mask larger than all images.
     """
     _check_masks(a_starts, a_stops, a_indptr, a_boxes)
     _check_masks(b_starts, b_stops, b_indptr, b_boxes)
@@ -100,7 +102,8 @@ def overlap_pairs(
             if a_indptr[a] == a_indptr[a + 1]:
                 continue
             most = _most_shared(a_boxes[a], b_boxes[others], a_areas[a], b_areas[others])
-            meets = (most > 0) & (denominator * most >= numerator * (a_areas[a] + b_areas[others] - most))
+            reaches = denominator * most >= numerator * (a_areas[a] + b_areas[others] - most)
+            meets = (most > 0) & (reaches | ((a_areas[a] | b_areas[others]) >= _SURE))
             mine = slice(a_indptr[a], a_indptr[a + 1])
             for b in others[meets]:
                 theirs = slice(b_indptr[b], b_indptr[b + 1])
