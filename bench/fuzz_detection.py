@@ -1,4 +1,4 @@
-"""Tables for the kernels of detection and average precision: sound ones, on which both twins agree, and damaged ones.
+"""Tables for the kernels that match and count: sound ones, on which both twins agree, and damaged ones.
 
 A damaged table is refused, or scored to nonsense; a kernel must not look beside it.
 """
@@ -6,19 +6,29 @@ A damaged table is refused, or scored to nonsense; a kernel must not look beside
 import numpy as np
 
 from segjudge import Masks, kernels
-from segjudge.kernels import _detection_plain, _precision_plain
+from segjudge.kernels import _detection_plain, _plain, _precision_plain
 
 THRESHOLDS = np.linspace(0.5, 0.95, 10)
 STRANGE = [-1, 0, 1, 7, 64, 1 << 31, 1 << 53, 1 << 62, -(1 << 63), (1 << 63) - 1]
 #: Of each kernel the arguments that it takes on trust: runs are those of masks, and only added up.
-KEPT = {"detection_overlaps": (0, 1, 7, 8)}
+KEPT = {"detection_overlaps": (0, 1, 7, 8), "overlap_pairs": (0, 1, 7, 8)}
 
 
 def detection_kernels(data: bytes):
-    """All five kernels on tables that the bytes decide."""
+    """The kernels of detection and of average precision."""
+    return _tables(data, DETECTION)
+
+
+def matching_kernels(data: bytes):
+    """The kernels that say which masks meet, and which of them are a match."""
+    return _tables(data, MATCHING)
+
+
+def _tables(data: bytes, tables):
+    """Each kernel on tables that the bytes decide."""
     rng = np.random.default_rng(np.frombuffer(data + b"\0", np.uint8))
     seen = []
-    for name, make in TABLES.items():
+    for name, (_, make) in tables.items():
         arguments, options = make(rng)
         seen.append(_sizes(_agreed(name, arguments, options)))
         for _ in range(3):
@@ -31,8 +41,8 @@ def detection_kernels(data: bytes):
 
 
 def _agreed(name, arguments, options):
-    plain_twin = _precision_plain if name == "average_precisions" else _detection_plain
-    results = [getattr(twin, name)(*arguments, **options) for twin in (kernels, plain_twin)]
+    plain = (DETECTION | MATCHING)[name][0]
+    results = [getattr(twin, name)(*arguments, **options) for twin in (kernels, plain)]
     fast, plain = ([r] if isinstance(r, np.ndarray) else r for r in results)
     for one, other in zip(fast, plain, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -147,10 +157,39 @@ def _averages(rng):
     return arguments, {"rule": rule, "apart": bool(rng.integers(2))}
 
 
-TABLES = {
-    "ranked_order": _ranked,
-    "detection_overlaps": _overlaps,
-    "match_detections": _matches,
-    "detection_curves": _curves,
-    "average_precisions": _averages,
+def _meetings(rng):
+    height, width = rng.integers(1, 7, 2)
+    sized = rng.integers(4) > 0
+    arguments = []
+    for _ in range(2):
+        *masks, order, keys = _side(rng, height, width, sized)
+        arguments += [*masks, order, np.searchsorted(keys, np.arange(4))]
+    numerator, denominator = [(0, 1), (1, 2), (19, 20), (999_983, 1_000_000)][rng.integers(4)]
+    return [*arguments, numerator, denominator], {}
+
+
+def _claims(rng):
+    predictions, truths, count = rng.integers(1, 6), rng.integers(1, 6), rng.integers(0, 20)
+    bits = rng.integers(0, (1 << 64) - 1, count, np.uint64, endpoint=True)
+    pairs = rng.integers(0, predictions, count), rng.integers(0, truths, count)
+    return [*pairs, bits, int(predictions), int(truths)], {}
+
+
+def _pairings(rng):
+    (first, *others), _ = _claims(rng)
+    return [np.sort(first), *others, int(rng.choice([1, 10, 64]))], {}
+
+
+#: Of each kernel the module of its twin, and what makes a sound table.
+DETECTION = {
+    "ranked_order": (_detection_plain, _ranked),
+    "detection_overlaps": (_detection_plain, _overlaps),
+    "match_detections": (_detection_plain, _matches),
+    "detection_curves": (_detection_plain, _curves),
+    "average_precisions": (_precision_plain, _averages),
+}
+MATCHING = {
+    "overlap_pairs": (_plain, _meetings),
+    "greedy_hits": (_plain, _claims),
+    "one_to_one": (_plain, _pairings),
 }

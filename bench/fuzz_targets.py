@@ -14,7 +14,8 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
-from fuzz_detection import detection_kernels
+from fuzz_detection import detection_kernels, matching_kernels
+from fuzz_pieces import table_pieces
 
 import segjudge as sj
 from segjudge import kernels
@@ -372,6 +373,7 @@ TARGETS = {
         [bytes(range(256)), b"\0\0\0<\0@\0B\0D\0E" * 9, b"\3\3" + b"\x12\x5c\xff\x7b" * 30],
     ),
     "detection": (detection_kernels, [b"", b"1", b"ab"]),
+    "matching": (matching_kernels, [b"", b"1", b"ab"]),
     "decimals": (
         decimal_cells,
         [
@@ -380,6 +382,7 @@ TARGETS = {
             b"123456789012345678\n-3",
         ],
     ),
+    "csv-pieces": (table_pieces, [WAD, DSB, BADLAD, WAD * 9, b"a,b\n" + b"1 2 " * 200 + b",\nc,d\n" * 9]),
     "table-kernels": (table_kernels, [WAD, DSB, b"0.25,1,2\n.5,7\r\n", b"," * 70 + b"\n" * 70]),
     "csv": (Checked("wad-2018", "s.csv"), [WAD]),
     "csv-columns": (Checked("dsb-2018", "s.csv"), [DSB, DSB.replace(b"a", b'"a"')]),
