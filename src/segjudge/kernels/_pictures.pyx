@@ -41,7 +41,7 @@ def label_runs(const label_t[::1] labels, const uint8_t[::1] keep):
                 if at + per_word <= n and base[at] == value:
                     # Eight bytes at a time while nothing changes.
                     for k in range(per_word):
-                        (<label_t*> &pattern)[k] = value
+                        memcpy(<char*> &pattern + k * sizeof(label_t), &value, sizeof(label_t))
                     while at + per_word <= n:
                         memcpy(&word, base + at, 8)
                         if word != pattern:
