@@ -19,7 +19,8 @@ find "$work/src" \( -name '*.so' -o -name '*.c' \) -delete
 cd "$work"
 sed -i 's/-O3/-O1/' setup.py  # checks by the thousand make the optimiser take its time, and hide little here
 
-sanitizers="-fsanitize=address,undefined -fno-sanitize-recover=undefined"
+# Python adds -fwrapv to the flags of gcc, under which no sum can be too large to be seen; others do not.
+sanitizers="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-wrapv"
 CC=gcc CFLAGS="-g -fno-omit-frame-pointer $sanitizers" LDFLAGS="$sanitizers" \
     "$python" setup.py --quiet build_ext --inplace --parallel 4
 
@@ -34,7 +35,8 @@ from segjudge import kernels
 import segjudge, sys
 sys.exit(not (kernels.COMPILED and segjudge.__file__.startswith('$work')))
 "
-run "$python" -m pytest -q -p no:randomly -p no:cacheprovider --hypothesis-profile=ci \
+# Of what pytest holds back of the process's own output, a report would be lost with the process.
+run "$python" -m pytest -q --capture=sys -p no:randomly -p no:cacheprovider --hypothesis-profile=ci \
     tests/test_kernels.py tests/test_huge_masks.py tests/test_detection_kernels.py tests/test_precision_kernels.py \
     tests/test_coco_reading.py
 run "$python" bench/fuzz.py --seconds "$seconds"
