@@ -191,6 +191,18 @@ def test_no_least_iou_leaves_out_a_mask_that_meets_itself(pixels, least):
     assert both("overlap_pairs", *side, *side, *least).tolist() == [[0, 0, pixels]]
 
 
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("value", [-1, -(1 << 63), (1 << 62) + 1, (1 << 63) - 1])
+def test_a_box_beyond_all_images_is_refused(place, value):
+    side = [np.array(column, np.int64) for column in ([3], [9], [0, 1], [[0, 1, 3, 9]], [6], [0], [0, 1])]
+    wild = [column.copy() for column in side]
+    wild[3][0, place] = value
+    for twin in (_compiled, _plain):
+        for sides in ((side, wild), (wild, side)):
+            with pytest.raises(ValueError, match="box"):
+                twin.overlap_pairs(*sides[0], *sides[1], 0, 1)
+
+
 @given(MASKS, st.data())
 def test_masks_meet_within_their_group_only(masks, data):
     group = np.array(data.draw(st.lists(st.integers(0, 2), min_size=len(masks), max_size=len(masks))))

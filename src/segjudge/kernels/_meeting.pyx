@@ -14,6 +14,7 @@ from libc.string cimport memcpy
 from segjudge.kernels._growing cimport Pairs, add_pair
 from segjudge.kernels._runs cimport shared_pixels
 
+cdef int64_t FAR = <int64_t> 1 << 62
 cdef int64_t SIDE = <int64_t> 1 << 31
 cdef int64_t SURE = <int64_t> 1 << 42  # pixels: below, two areas and a millionfold of both stay within 64 bits
 
@@ -21,7 +22,7 @@ cdef int64_t SURE = <int64_t> 1 << 42  # pixels: below, two areas and a millionf
 cdef int _check_masks(
     const int64_t[::1] starts, const int64_t[::1] stops, const int64_t[::1] indptr, const int64_t[:, ::1] boxes
 ) except -1:
-    cdef int64_t n = indptr.shape[0] - 1, i
+    cdef int64_t n = indptr.shape[0] - 1, i, k
     if n < 0 or boxes.shape[0] != n or boxes.shape[1] != 4 or starts.shape[0] != stops.shape[0]:
         raise ValueError("arrays differ in length")
     if indptr[0] < 0 or indptr[n] > starts.shape[0]:
@@ -29,6 +30,9 @@ cdef int _check_masks(
     for i in range(n):
         if indptr[i + 1] < indptr[i]:
             raise ValueError("indptr is not ascending")
+        for k in range(4):
+            if not 0 <= boxes[i, k] <= FAR:
+                raise ValueError("a box lies beyond all images")
     return 0
 
 

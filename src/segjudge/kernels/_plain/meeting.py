@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 Integers = NDArray[np.int64]
 Bits = NDArray[np.uint64]
 
+_FAR = 1 << 62
 _SIDE = 1 << 31
 _SURE = 1 << 42  # pixels: below, two areas and a millionfold of both stay within 64 bits
 
@@ -24,6 +25,8 @@ def _check_masks(starts: Integers, stops: Integers, indptr: Integers, boxes: Int
         raise ValueError("indptr leaves the runs")
     if (np.diff(indptr) < 0).any():
         raise ValueError("indptr is not ascending")
+    if ((boxes < 0) | (boxes > _FAR)).any():
+        raise ValueError("a box lies beyond all images")
 
 
 def _check_groups(order: Integers, groups: Integers, masks: int) -> None:
