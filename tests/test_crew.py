@@ -256,3 +256,39 @@ def test_records_longer_than_any_buffer_are_read_whole(tmp_path, monkeypatch, bl
         monkeypatch.setattr(tables, "_ROOM_FOR_TAIL", margin + 1 + tail)
     assert tables_read[0][0] == rows
     assert tables_read[0] == tables_read[1]
+
+
+def cut_short(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def replaced(path):
+    other = path.with_suffix(".new")
+    other.write_bytes(path.read_bytes()[::-1])
+    other.replace(path)
+
+
+@pytest.mark.parametrize("change", [cut_short, replaced])
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_file_that_changes_after_it_was_opened_is_not_scored(contest, tmp_path, change, side):
+    task = sj.load_task("wad-2018")
+    both = [tmp_path / path.name for path in contest]
+    for copy, path in zip(both, contest, strict=True):
+        copy.write_bytes(path.read_bytes())
+    known, opened = sj.read_truth(task, both[0]), sj.read_submission(task, both[1])
+    assert sj.score(task, known, opened).score is not None
+    change(both[side])
+    for _ in range(2):
+        with pytest.raises(sj.UsageError, match=f"{both[side].name} has changed since it was opened"):
+            sj.score(task, known, opened)
+    with pytest.raises(sj.UsageError, match="has changed"):
+        sj.check_truth(task, known) if side == 0 else sj.check(task, opened)
+
+
+def test_a_coco_file_that_is_cut_after_it_was_opened_is_told_as_that(tmp_path):
+    task = sj.load_task("coco")
+    truth, results = files(tmp_path, random_scene(3))
+    known, opened = sj.read_truth(task, truth), sj.read_submission(task, results)
+    cut_short(results)
+    with pytest.raises(sj.UsageError, match="has changed since it was opened"):
+        sj.score(task, known, opened)

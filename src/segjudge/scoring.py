@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from segjudge.result import Result
 from segjudge.spread import outcomes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -64,7 +65,7 @@ def check(
         refuse_faulty(truth.label, truth.findings.diagnosis())
     if submission.source is not None:
         reader = Reader.of(contest, submission.findings.cap, with_truth=False)
-        with Crew.of(workers) as crew:
+        with _unchanged(submission), Crew.of(workers) as crew:
             chunks = plan(contest, with_truth=False, workers=crew.workers)
             found = outcomes(reader, chunks, crew, processes=submission.source.holds_gil)
             for number, outcome in enumerate(found, start=1):
@@ -94,7 +95,7 @@ def check_truth(
     contest = Contest.join(task, None, truth, images)
     if truth.source is not None:
         reader = Reader.of(contest, truth.findings.cap, with_truth=True)
-        with Crew.of(workers) as crew:
+        with _unchanged(truth), Crew.of(workers) as crew:
             chunks = plan(contest, with_truth=True, workers=crew.workers)
             found = outcomes(reader, chunks, crew, processes=truth.source.holds_gil)
             for number, outcome in enumerate(found, start=1):
@@ -127,7 +128,7 @@ def score(
     """
     parts = parts_of(task, by)
     truth, submission = as_truth(task, truth), as_submission(task, submission)
-    with Crew.of(workers) as crew:
+    with _unchanged(truth, submission), Crew.of(workers) as crew:
         for side in (truth, submission):
             if side.receipt is not None:
                 side.receipt.begin(crew)
@@ -149,6 +150,16 @@ def score(
     return finished(
         task, run, facts, parts, submission.label, submission.findings, truth.findings, receipt, classes
     )
+
+
+@contextmanager
+def _unchanged(*sides: Truth | Submission) -> Iterator[None]:
+    """Raise UsageError at the end if a file has changed meanwhile: then nothing that was found can be trusted."""
+    try:
+        yield
+    finally:
+        for side in sides:
+            side.refuse_changed()
 
 
 def finished(

@@ -38,6 +38,7 @@ class Receipt:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._stamp = _stamp(path)
         self._value: str | None = None
         self._later: Callable[[], str | None] | None = None
         self._readers: Stoppable | None = None
@@ -60,6 +61,12 @@ class Receipt:
         with self._lock:
             self._readers = readers
             self._later = None
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the file is another one, or was written to, since this receipt was made out."""
+        now = _stamp(self.path)
+        return now is not None and now != self._stamp
 
     def running(self, path: Path) -> Running | None:
         """A hash for who is about to read all of this file; None where that would not help."""
@@ -102,6 +109,15 @@ class Running:
         """Settle the receipt, if so many bytes have come: all of the file."""
         if self._size == size:
             self._receipt.settle(self._hash.hexdigest())
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    """By what a file is known again; None for a folder, and where there is nothing any more."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return None if path.is_dir() else (found.st_ino, found.st_size, found.st_mtime_ns)
 
 
 def sha256_of(path: Path, waiting: Stoppable | None = None) -> str:

@@ -76,6 +76,14 @@ class Opened:
         """SHA-256 of the file as it was given, or of a folder's files, worked out once; None for arrays."""
         return None if self.receipt is None else "sha256:" + self.receipt.value()
 
+    def refuse_changed(self) -> None:
+        """Raise UsageError if somebody has written to the file since it was opened."""
+        if self.receipt is not None and self.receipt.outdated:
+            raise UsageError(
+                f"{self.label} has changed since it was opened.",
+                "Is a program still writing to it? Wait for that, and open it again.",
+            )
+
 
 class Truth(Opened):
     """The host's side."""
@@ -110,6 +118,7 @@ def read_submission(
     found, workspace = begun.findings, begun.workspace
     place, label = existing(path, workspace), label_of(path)
     wanted = begun.receipt_of(place)
+    later = wanted or Receipt(place)
     form = task.submission
     source: Source | None
     if isinstance(form, ResultsForm):
@@ -130,7 +139,7 @@ def read_submission(
         source, entries = None, _NOTHING
         if table is not None:
             source, entries = _table_source(task, table), _entries(table)
-    return Submission(task, place, label, found, source, entries, workspace, wanted or Receipt(place))
+    return Submission(task, place, label, found, source, entries, workspace, later)
 
 
 def read_truth(
