@@ -616,8 +616,11 @@ def test_each_double_reads_pictures_for_itself(tmp_path, form):
     assert json.loads(done.stdout)["score"] == 1
 
 
-def test_doubles_that_die_in_the_middle_change_nothing(large):
-    done = spied(large, 3, "if os.getpid() != here and len(begun) > 1: os.kill(os.getpid(), 9)")
+def test_doubles_that_die_in_the_middle_change_nothing(large, tmp_path):
+    mark = tmp_path / "died"
+    dying = f"open({str(mark)!r}, 'a').close(), os.kill(os.getpid(), 9)"
+    done = spied(large, 3, f"if os.getpid() != here and len(begun) > 1: {dying}")
+    assert mark.exists()
     assert done.stdout == scored("wad-2018", *large, 1)[1]
 
 
@@ -629,8 +632,20 @@ def test_what_a_chunk_raises_is_told_by_the_process_itself(large):
     assert "Traceback" not in done.stderr
 
 
-def test_ctrl_c_leaves_no_double_behind(large):
-    done = spied(
-        large, 3, "if os.getpid() == here: raise KeyboardInterrupt\n    import time; time.sleep(600)"
-    )
+def test_ctrl_c_leaves_no_double_behind(large, tmp_path):
+    deed = f"""
+    import pathlib, time
+    folder = pathlib.Path({str(tmp_path)!r})
+    if os.getpid() == here:
+        while len(list(folder.iterdir())) < 2:
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+    (folder / str(os.getpid())).touch()
+    time.sleep(600)"""
+    done = spied(large, 3, deed)
     assert "interrupted" in done.stderr
+    doubles = [int(mark.name) for mark in tmp_path.iterdir()]
+    assert len(doubles) == 2
+    for double in doubles:
+        with pytest.raises(ProcessLookupError):
+            os.kill(double, 0)
