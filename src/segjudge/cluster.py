@@ -91,6 +91,7 @@ class _Sending:
         self._carried = False  # whether workers were seen not to see the files
 
     def outcomes(self, chunks: Sequence[tuple[NDArray[np.int64], bool]], ahead: int) -> Iterator[Outcome]:
+        """The outcomes in the order of the chunks, with so many under way at once."""
         waiting: deque[tuple[Task, Any]] = deque()
         try:
             for places, scored in chunks:

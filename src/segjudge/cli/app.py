@@ -48,6 +48,7 @@ class _Group(click.Group):
         return list(_VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """The verb of this name, its module loaded; None where there is none."""
         if cmd_name not in _VERBS:
             return None
         if _VERBS[cmd_name] != "learning":

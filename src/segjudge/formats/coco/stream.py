@@ -92,6 +92,7 @@ class _Text:
     # ------------------------------------------------------------------------------------- whole files
 
     def lists(self, takers: Mapping[str, Taker], scans: Mapping[str, Scan]) -> set[str]:
+        """See `read_lists`."""
         seen: set[str] = set()
         if self.sign() == b"[":
             raise JsonFault(
@@ -108,6 +109,7 @@ class _Text:
         return seen
 
     def list(self, taker: Taker, scan: Scan | None) -> None:
+        """See `read_list`."""
         if self.sign() == b"{":
             raise JsonFault(
                 "bad-json",
@@ -255,6 +257,7 @@ class _Text:
             self.running.finish(self.gone + self.end)
 
     def fault(self, reason: str) -> JsonFault:
+        """What is wrong at this place, with the text that follows it."""
         place = self.gone + self.at
         if not self.sign():
             return JsonFault(

@@ -77,6 +77,7 @@ class _Building:
     last_short: bool = False  # the last record has fewer fields than the header
 
     def add(self, block: Block) -> None:
+        """Index the records of the next block of the file."""
         good = self._well_formed(block)
         if not len(good):
             return
@@ -155,6 +156,7 @@ class _Building:
         return np.array(numbers, np.int64)[places]
 
     def finished(self) -> Table:
+        """The index of all blocks."""
         columns = {
             name: np.concatenate([part[name] for part in self.parts])
             if self.parts
